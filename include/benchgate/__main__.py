@@ -1,0 +1,5 @@
+"""``python -m benchgate``."""
+
+from benchgate.cli import main
+
+raise SystemExit(main())

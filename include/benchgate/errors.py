@@ -1,0 +1,73 @@
+"""The error tree. Every message names the thing (file and line, or host and container) and what to do next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class BenchgateError(Exception):
+    """A failure that a person can act on. ``remedy`` says what to do next; it is part of ``str()``."""
+
+    def __init__(self, message: str, *, remedy: str | None = None) -> None:
+        self.message = message
+        self.remedy = remedy
+        super().__init__(message if remedy is None else f"{message} ({remedy})")
+
+
+@dataclass(frozen=True)
+class SpecProblem:
+    """One mistake in a file that a person wrote. ``line`` counts from 1; ``field`` is a dotted path."""
+
+    file: str
+    line: int | None
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        where = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{where}: {self.field}: {self.message}" if self.field else f"{where}: {self.message}"
+
+
+class SpecError(BenchgateError):
+    """A campaign, host or source file that cannot be used; carries every problem found, not only the first."""
+
+    def __init__(self, problems: list[SpecProblem]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(str(problem) for problem in problems))
+
+
+class SeedError(BenchgateError):
+    """An image, vocabulary, model or dataset could not be fetched or verified."""
+
+
+class HostError(BenchgateError):
+    """A host cannot be used: unreachable, refuses a container, lacks space."""
+
+
+class LeaseHeld(HostError):
+    """The placement is held by another launch; the message names the holder."""
+
+
+class PreflightRefused(HostError):
+    """The host is not fit for this launch: foreign GPU memory, a taken port, too little memory or disk."""
+
+
+class LaunchFailed(BenchgateError):
+    """A server did not become ready. ``kind`` is one of the failure kinds of ``benchgate.records``."""
+
+    def __init__(self, message: str, *, kind: str, line: str | None = None, remedy: str | None = None) -> None:
+        self.kind = kind
+        self.line = line
+        super().__init__(message, remedy=remedy)
+
+
+class GateRefused(BenchgateError):
+    """A gate refused a launch or a cell. Raised to stop an arm; the verdict is kept in the run's artifacts."""
+
+
+class MeasureFailed(BenchgateError):
+    """The load generator ended without a result: it crashed, was killed or could not reach the server."""
+
+
+class WarehouseError(BenchgateError):
+    """The warehouse is missing, at another migration, or refused the load. Nothing of the load is kept."""

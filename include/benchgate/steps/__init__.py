@@ -1,0 +1,1 @@
+"""The steps of a campaign run: what each Airflow task does, without Airflow."""

@@ -1,0 +1,18 @@
+"""Fixtures that every test may use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def benchgate_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A private BENCHGATE_HOME, so that no test sees another's state."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("BENCHGATE_HOME", str(home))
+    for name in ("BENCHGATE_ARTIFACTS", "BENCHGATE_WAREHOUSE", "BENCHGATE_INCLUDE", "BENCHGATE_HOSTS"):
+        monkeypatch.delenv(name, raising=False)
+    return home
