@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -63,6 +63,10 @@ class Engine(Protocol):
 
     def parse_log(self, lines: Iterable[str | bytes]) -> LogFacts:
         """Read a log in one pass with flat memory. Never raises on content."""
+        ...
+
+    def api_proofs(self, get: Callable[[str], tuple[int, bytes]]) -> list[Proof]:
+        """Facts that the server's API states (version, models, context); ``get`` fetches a path. Unknown: left out."""
         ...
 
     def failure(self, facts: LogFacts, exit_info: ExitInfo, *, timed_out: bool = False) -> Failure:

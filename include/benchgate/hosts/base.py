@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -110,9 +110,20 @@ class Host(Protocol):
         ...
 
     def run_client(
-        self, handle: ServerHandle, args: list[str], output: Path, *, on_line: Callable[[str], None], timeout_s: float
+        self,
+        handle: ServerHandle,
+        args: list[str],
+        output: Path,
+        *,
+        on_line: Callable[[str], None],
+        timeout_s: float,
+        mounts: Sequence[Mount] = (),
     ) -> int:
-        """Run ``python -m benchgate ARGS --output DIR`` beside the server; its result files end up in ``output``."""
+        """Run ``python -m benchgate ARGS --output DIR`` beside the server; its result files end up in ``output``.
+
+        ``mounts`` are seeds that the client reads (datasets, tokenizers): on a process host ARGS name their source,
+        in a container their target. A caller that is interrupted leaves no client behind.
+        """
         ...
 
     def stop(self, handle: ServerHandle, *, grace_s: float = 10.0) -> ExitInfo:
