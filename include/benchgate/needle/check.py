@@ -1,0 +1,193 @@
+"""The needle check: plant facts in a long document, ask them back, count what came back.
+
+Every needle is a request of its own at temperature 0, with its own document. Lengths are the server's: asked with
+its ``/tokenize`` where it has one, else learned from the usage of a first short prompt.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from benchgate.errors import BenchgateError
+from benchgate.needle import haystack
+from benchgate.records import NeedleCheck, NeedleResult
+from benchgate.secrets import mask
+
+# (path, JSON body, timeout in seconds) -> (HTTP status, body)
+Post = Callable[[str, bytes, float], tuple[int, bytes]]
+
+_CUT = 300  # characters of an answer or message that a person needs to see
+_OVERFLOW = re.compile(r"context (?:length|size|window)|exceed_context|maximum model length|longer than", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class NeedleRequest:
+    """What to check. ``context_tokens`` is the whole context used: prompt plus the room for the answer."""
+
+    model: str
+    context_tokens: int
+    depths: list[float]
+    max_tokens: int = 256
+    max_seconds: float = 600.0  # for each needle
+    seed: int | None = None  # None: new documents every time
+
+
+def run_needle_check(
+    request: NeedleRequest, post: Post, *, on_result: Callable[[NeedleResult], None] | None = None
+) -> NeedleCheck:
+    """Ask every needle. A request that fails is a needle that was not found, with its error kept.
+
+    Raises:
+        BenchgateError: the context is too small to hold a needle and its answer.
+    """
+    target = request.context_tokens - request.max_tokens
+    if target < 64:
+        raise BenchgateError(
+            f"a needle check with {request.context_tokens} context tokens and {request.max_tokens} answer tokens "
+            "leaves no room for a document",
+            remedy="raise context_tokens or lower max_tokens of the needle gate",
+        )
+    rng = random.Random(request.seed) if request.seed is not None else random.SystemRandom()
+    counter = _counter(request.model, post)
+    results = []
+    for depth in request.depths:
+        needle = haystack.make_needle(depth, rng)
+        seed = rng.getrandbits(48)
+        sentences = haystack.sentences_for(target, counter, needle, seed)
+        result = _ask(request, needle, haystack.build_prompt(needle, sentences, seed), post)
+        results.append(result)
+        if on_result:
+            on_result(result)
+    return NeedleCheck(requested_context_tokens=request.context_tokens, results=results)
+
+
+def is_found(answer: str, expected: str) -> bool:
+    """Whether ``expected`` stands in ``answer`` as a number of its own; digit groups may be separated."""
+    compact = re.sub(r"(?<=\d)[ ,._'-](?=\d{3}(?!\d))", "", answer)
+    return re.search(rf"(?<!\d){re.escape(expected)}(?!\d)", compact) is not None
+
+
+def _ask(request: NeedleRequest, needle: haystack.Needle, prompt: str, post: Post) -> NeedleResult:
+    body = {
+        "model": request.model,
+        "messages": _messages(prompt),
+        "max_tokens": request.max_tokens,
+        "temperature": 0,
+    }
+    started = time.monotonic()
+    try:
+        status, raw = post("/v1/chat/completions", json.dumps(body).encode(), request.max_seconds)
+    except (OSError, BenchgateError) as error:
+        kind = "timeout" if "timed out" in str(error).lower() else "connect"
+        return _result(needle, None, "", started, kind, str(error))
+    text = raw.decode("utf-8", "replace")
+    try:
+        answer = json.loads(text)
+    except ValueError:
+        answer = None
+    if status >= 400 or not isinstance(answer, dict) or "choices" not in answer:
+        if status >= 400 and _OVERFLOW.search(text):
+            kind = "context_overflow"
+        elif status >= 400:
+            kind = "http_5xx" if status >= 500 else "http_4xx"
+        else:
+            kind = "bad_response"
+        return _result(needle, None, "", started, kind, text)
+    tokens = (answer.get("usage") or {}).get("prompt_tokens")
+    message = (answer["choices"] or [{}])[0].get("message") or {}
+    content = message.get("content") or ""
+    empty = None if content.strip() else "empty_completion"
+    said = content or message.get("reasoning") or message.get("reasoning_content") or ""
+    return _result(needle, tokens, said, started, empty, None, visible=content)
+
+
+def _result(
+    needle: haystack.Needle,
+    tokens: int | None,
+    answered: str,
+    started: float,
+    kind: str | None,
+    message: str | None,
+    *,
+    visible: str = "",
+) -> NeedleResult:
+    return NeedleResult(
+        depth=needle.depth,
+        context_tokens=tokens,
+        asked=needle.question,
+        expected=needle.answer,
+        answered=mask(answered)[:_CUT],
+        # only what a user sees counts: a code that stands in hidden reasoning was not given as the answer
+        found=is_found(visible, needle.answer),
+        error_kind=kind,
+        error_message=mask(message)[:_CUT] if message else None,
+        duration_s=time.monotonic() - started,
+    )
+
+
+def _counter(model: str, post: Post) -> Callable[[str], int]:
+    """Token counts as the server makes them, chat template included.
+
+    vLLM's ``/tokenize`` applies the template to messages. llama.cpp's and SGLang's count plain text: the template's
+    own tokens are learned from the usage of one short chat. A server without it is learned from usage alone.
+    """
+
+    def templated(text: str) -> int:
+        return int(_json(post, "/tokenize", {"model": model, "messages": _messages(text)})["count"])
+
+    def plain(text: str) -> int:
+        return len(_json(post, "/tokenize", {"content": text, "add_special": False})["tokens"])
+
+    sample = "The harbour office wrote a short note."
+    for count in (templated, plain):
+        try:
+            tokens = count(sample)
+        except (BenchgateError, OSError, ValueError, KeyError, TypeError):
+            continue
+        if tokens <= 0:
+            continue
+        if count is templated:
+            return templated
+        used = _prompt_tokens(model, post, sample)
+        overhead = used - tokens if used else 32
+        return lambda text: plain(text) + overhead
+    return _counter_from_usage(model, post)
+
+
+def _counter_from_usage(model: str, post: Post) -> Callable[[str], int]:
+    """Tokens for each character, learned from the usage of one short chat; 2 % is added so as not to overflow."""
+    rng = random.Random(1)
+    text = " ".join(haystack.sentence(rng) for _ in range(40))
+    tokens = _prompt_tokens(model, post, text)
+    # a server that cannot even say this will fail the needles themselves, with its own words
+    per_character = tokens / len(text) if tokens else 0.25
+    return lambda prompt: round(len(prompt) * per_character * 1.02)
+
+
+def _messages(text: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": text}]
+
+
+def _json(post: Post, path: str, body: dict[str, object]) -> dict[str, Any]:
+    status, raw = post(path, json.dumps(body).encode(), 120.0)
+    if status != 200:
+        raise BenchgateError(f"{path} answered {status}")
+    answer = json.loads(raw)
+    if not isinstance(answer, dict):
+        raise BenchgateError(f"{path} answered no object")
+    return answer
+
+
+def _prompt_tokens(model: str, post: Post, text: str) -> int | None:
+    """Prompt tokens of one chat, as the server's usage says; None when it does not say."""
+    body = {"model": model, "messages": _messages(text), "max_tokens": 1, "temperature": 0}
+    try:
+        return int(_json(post, "/v1/chat/completions", body)["usage"]["prompt_tokens"])
+    except (OSError, ValueError, KeyError, TypeError, BenchgateError):
+        return None
