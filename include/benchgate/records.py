@@ -360,3 +360,40 @@ class RunRecord(Record):
     campaign_yaml: str = ""
     benchgate_version: str
     nothing_new_reason: str | None = None
+
+
+class CellOutcome(Record):
+    """How one planned cell ended, decided once, after all gates."""
+
+    cell: str
+    state: EndState
+    reason: str | None  # why it is not published; None for published
+
+
+class QuarantineRow(Record):
+    """A row that a gate refused, kept whole beside the rules that refused it."""
+
+    subject: str  # launch or cell key
+    subject_kind: Literal["launch", "needle_check", "cell"]
+    rules: list[str]
+    reason: str  # all reasons, joined
+    row: dict[str, object]  # what the gate saw, column by column
+
+
+class GateResult(Record):
+    """What the gates decided about a whole run."""
+
+    verdicts: list[Verdict]
+    quarantine: list[QuarantineRow]
+    outcomes: list[CellOutcome]  # exactly one for every cell of the ledger
+    gx_version: str | None = None
+
+
+class Approval(Record):
+    """Who let a run go on at a point where its campaign asks a person."""
+
+    point: Literal["changed_image", "regression"]
+    approved: bool
+    by: str | None
+    at: str
+    note: str | None = None
