@@ -1,0 +1,116 @@
+"""One pass over a server log, for every engine: its words in, :class:`LogFacts` out.
+
+An engine adapter is a :class:`Words` (what its lines say) and, where ranks or versions need thought, a ``finish``
+function. A new engine is one file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from benchgate.engines.base import LogFacts
+from benchgate.engines.failures import Crash, FailureWords, RootCause
+from benchgate.engines.log_reader import LogLine, evidence, lines_with
+from benchgate.engines.proofs import Fact, Sightings
+from benchgate.records import Evidence
+
+MAX_WARNINGS = 50
+RawLines = Iterable[str | bytes | tuple[int, bytes]]
+Finish = Callable[[Sightings, list[Evidence]], None]
+
+
+@dataclass(frozen=True)
+class Said:
+    """Words that mean one thing: the literal for the quick filter, and the pattern that must match."""
+
+    words: str
+    pattern: str
+    compiled: re.Pattern[str] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "compiled", re.compile(self.pattern))
+
+    def in_line(self, line: LogLine) -> re.Match[str] | None:
+        """The match, if ``line`` says it."""
+        return self.compiled.search(line.text) if self.words in line.text else None
+
+
+def said(words: str, pattern: str | None = None) -> Said:
+    """Words that are matched as they stand, or with ``pattern``."""
+    return Said(words, re.escape(words) if pattern is None else pattern)
+
+
+@dataclass(frozen=True)
+class Words:
+    """Everything an engine's log can say to us.
+
+    Attributes:
+        facts: see :class:`benchgate.engines.proofs.Fact`.
+        failures: see :class:`benchgate.engines.failures.FailureWords`.
+        crash: how its tracebacks are read.
+        ready: any of these means that the server accepts requests.
+        warnings: lines a person should see beside the proofs.
+        compiling: kernels compiled (or tuned) in a line that only counts while requests are served.
+        finish: works out what several lines say together (how a pool's size was formed, two kernels claimed).
+    """
+
+    facts: tuple[Fact, ...]
+    failures: tuple[FailureWords, ...]
+    crash: Crash
+    ready: tuple[Said, ...]
+    warnings: tuple[Said, ...] = ()
+    compiling: tuple[Said, ...] = ()
+    finish: Finish | None = None
+    filter: re.Pattern[bytes] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        literals = {
+            *(fact.words for fact in self.facts),
+            *(failure.words for failure in self.failures),
+            *self.crash.engine_died,
+            *(item.words for item in (*self.ready, *self.warnings, *self.compiling)),
+            "Traceback (most recent call last)",
+            *("Error", "Exception", "OutOfMemory"),
+        }
+        pattern = b"|".join(re.escape(literal.encode()) for literal in sorted(literals))
+        object.__setattr__(self, "filter", re.compile(pattern))
+
+
+def parse(words: Words, lines: RawLines) -> LogFacts:
+    """Read a log once, with memory that does not grow with it. Never raises on content."""
+    seen = Sightings()
+    cause = RootCause(words.failures, words.crash)
+    facts = list(words.facts)
+    warnings: list[Evidence] = []
+    ready = False
+    count = 0
+    for line in lines_with(lines, words.filter):
+        if isinstance(line, int):
+            count = line
+            continue
+        seen.look(line, facts)
+        cause.look(line, ready=ready)
+        if not ready and any(item.in_line(line) for item in words.ready):
+            ready = True
+            seen.add("ready", True, line, 0)
+        if len(warnings) < MAX_WARNINGS:
+            watched = (*words.warnings, *words.compiling) if ready else words.warnings
+            if any(item.in_line(line) for item in watched):
+                warnings.append(evidence(line))
+    if cause.denied:
+        ready = False
+        seen.by_name.pop("ready", None)
+    if words.finish is not None:
+        words.finish(seen, warnings)
+    return LogFacts(proofs=seen.proofs(), warnings=warnings, ready=ready, failure=cause.answer(), lines=count)
+
+
+def compile_events(words: Words, lines: RawLines) -> list[Evidence]:
+    """Lines that say a kernel was compiled or tuned. Give it the part of the log that was written while measuring."""
+    return [
+        evidence(line)
+        for line in lines_with(lines, words.filter)
+        if not isinstance(line, int) and any(item.in_line(line) for item in words.compiling)
+    ]

@@ -1,0 +1,149 @@
+"""Server logs as lines: decoding, terminal colours, progress bars, and which process and rank wrote a line.
+
+Owns the shape of a log. Does not know what any line means: :mod:`benchgate.engines.proofs` does.
+Nothing here raises on content: a log is whatever a dying process left behind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from benchgate.records import Evidence
+from benchgate.secrets import MASK, mask
+
+MAX_LINE_BYTES = 65536  # longer lines are read in pieces that share a line number, so that memory stays flat
+MAX_EVIDENCE_CHARS = 500
+
+# Colours and cursor movements (CSI), window titles (OSC), and the remaining two-byte escapes.
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]?")
+_ESCAPES_RAW = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+# (EngineCore_DP0 pid=79), (VllmWorker TP0 pid=..), (RayWorkerWrapper pid=1, ip=10.0.0.2)
+_PROCESS = re.compile(r"\(([A-Za-z][\w. :-]*?)\s*pid=(\d+)[^()]*\)")
+# [2025-11-30 09:00:00 DP0 TP1 EP0]
+_BRACKET = re.compile(r"\[\d{4}-\d\d-\d\d[ T][\d:.,]+\s*([A-Z][A-Z0-9 ]*)?\]")
+_DP = re.compile(r"(?:^|[^A-Za-z])DP(\d+)")
+_TP = re.compile(r"(?:^|[^A-Za-z])TP(\d+)")
+_PP = re.compile(r"(?:^|[^A-Za-z])PP(\d+)")
+_ENGINE = re.compile(r"EngineCore_(\d+)")
+_LEVEL = re.compile(r"\b(DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)\b")
+# A server may print its own start arguments, keys included.
+_SECRET_ARGUMENT = re.compile(
+    r"""((?:api[_-]?key|hf[_-]?token|auth[_-]?token|password|secret)s?['"]?\s*[=:]\s*)(\[[^\]]*\]|'[^']*'|"[^"]*"|[^\s,)}]+)""",
+    re.IGNORECASE,
+)
+_HARMLESS = ("None", "[]", "['']", "''", '""', "False", "null")
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line of a log, or one piece of it when a progress bar used carriage returns."""
+
+    number: int  # counts from 1, as an editor shows it
+    text: str  # without colours and control characters
+
+    @property
+    def prefix(self) -> str:
+        """What stands before the message and names process and rank; empty when nothing does."""
+        match = _PROCESS.search(self.text[:160]) or _BRACKET.search(self.text[:160])
+        return match.group(0) if match else ""
+
+    @property
+    def process(self) -> str:
+        """Name and pid of the process, for example ``EngineCore_DP0 79``; empty when the line does not say."""
+        match = _PROCESS.search(self.text[:160])
+        return f"{match.group(1)} {match.group(2)}" if match else ""
+
+    @property
+    def rank(self) -> Rank:
+        """The ranks that the prefix names."""
+        return rank_of(self.prefix)
+
+    @property
+    def level(self) -> str | None:
+        """INFO, WARNING, ERROR, ... when the line carries one."""
+        match = _LEVEL.search(self.text[:200])
+        return match.group(1) if match else None
+
+    @property
+    def message(self) -> str:
+        """The text behind the process prefix, indentation kept (it tells a traceback's frames from its last line)."""
+        match = _PROCESS.search(self.text[:160])
+        return self.text if match is None else self.text[match.end() :].removeprefix(" ")
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """Data-, tensor- and pipeline-parallel rank; None where the line does not say."""
+
+    data: int | None = None
+    tensor: int | None = None
+    pipeline: int | None = None
+
+
+def rank_of(prefix: str) -> Rank:
+    """Read ranks out of a line prefix. ``EngineCore_1`` (vLLM up to 0.10) is data-parallel rank 1."""
+    data = _DP.search(prefix) or _ENGINE.search(prefix)
+    tensor = _TP.search(prefix)
+    pipeline = _PP.search(prefix)
+    return Rank(
+        int(data.group(1)) if data else None,
+        int(tensor.group(1)) if tensor else None,
+        int(pipeline.group(1)) if pipeline else None,
+    )
+
+
+def clean(raw: str | bytes) -> str:
+    """``raw`` decoded (bad bytes replaced), without terminal escapes and control characters."""
+    text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
+    if "\x1b" in text:
+        text = _ESCAPES.sub("", text)
+    return _CONTROL.sub("", text).rstrip("\r\n")
+
+
+def evidence(line: LogLine, start: int = 0) -> Evidence:
+    """The line as evidence: secrets masked, cut to a readable length around ``start`` (where the match begins)."""
+    text = mask(_SECRET_ARGUMENT.sub(_mask_argument, line.text))
+    begin = max(0, min(start - 200, len(text) - MAX_EVIDENCE_CHARS)) if len(text) > MAX_EVIDENCE_CHARS else 0
+    return Evidence(line=line.number, text=text[begin : begin + MAX_EVIDENCE_CHARS].strip())
+
+
+def _mask_argument(match: re.Match[str]) -> str:
+    return match.group(0) if match.group(2) in _HARMLESS else match.group(1) + MASK
+
+
+def number_lines(stream: BinaryIO, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
+    """Lines of a binary stream with their numbers. A line over the limit comes in pieces with one number."""
+    number = 1
+    while piece := stream.readline(max_line_bytes):
+        yield number, piece
+        if piece.endswith(b"\n"):
+            number += 1
+
+
+def lines_with(lines: Iterable[str | bytes | tuple[int, bytes]], words: re.Pattern[bytes]) -> Iterator[LogLine | int]:
+    """The lines that contain one of ``words``, cleaned; at the end the number of lines read.
+
+    ``words`` is searched in the raw bytes first, since nearly all lines of a long log (requests, throughput) are
+    without interest and cleaning costs more than looking. A line redrawn with carriage returns comes as its pieces.
+    """
+    count = 0
+    search = words.search
+    for item in lines:
+        if isinstance(item, tuple):
+            number, raw = item
+        else:
+            number, raw = count + 1, item if isinstance(item, bytes) else item.encode("utf-8", "replace")
+        count = number
+        if b"\x1b" in raw:
+            raw = _ESCAPES_RAW.sub(b"", raw)
+        if search(raw) is None:
+            continue
+        pieces = raw.rstrip(b"\r\n").split(b"\r") if b"\r" in raw else (raw,)
+        for piece in pieces:
+            if len(pieces) == 1 or search(piece) is not None:
+                yield LogLine(number, clean(piece))
+    yield count

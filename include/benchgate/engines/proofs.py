@@ -1,0 +1,168 @@
+"""Facts out of log lines: what an engine's words say, which line said it, and how ranks add up.
+
+An engine adapter lists its words as :class:`Fact`; this module finds them. A fact that no line states is left out:
+unknown is never zero and never "as requested".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from benchgate.engines.log_reader import LogLine, evidence
+from benchgate.records import Evidence, Proof
+
+Value = str | int | float | bool
+MAX_RANKS = 4096  # a garbled log must not make memory grow
+
+
+class Keep(Enum):
+    """Which sighting counts when one rank states a fact more than once with equal precedence."""
+
+    FIRST = "first"
+    LAST = "last"
+    SMALLEST = "smallest"  # tensor-parallel workers agree on the smallest pool
+    LARGEST = "largest"
+
+
+def number(text: str) -> int | float | None:
+    """``2,042,016`` as 2042016, ``55.15`` as 55.15; None when it is not a number."""
+    plain = text.replace(",", "").replace("_", "").rstrip(".")
+    try:
+        return int(plain) if re.fullmatch(r"[+-]?\d+", plain) else float(plain)
+    except ValueError:
+        return None
+
+
+def first_number(match: re.Match[str]) -> int | float | None:
+    """The first group that took part in the match, as a number."""
+    return next((number(group) for group in match.groups() if group), None)
+
+
+def as_float(match: re.Match[str]) -> float | None:
+    """The first group that took part in the match, as a float."""
+    value = first_number(match)
+    return None if value is None else float(value)
+
+
+def as_text(match: re.Match[str]) -> str | None:
+    """The first group that took part in the match, without quotes and blanks; None when empty."""
+    return next((group.strip(" '\"") for group in match.groups() if group), None) or None
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One way in which an engine's log states a fact.
+
+    Attributes:
+        name: the proof's name, for example ``kv_tokens``.
+        words: a literal that every such line contains; lines without any engine word are never looked at closely.
+        pattern: searched in the cleaned line.
+        read: the value out of the match; None: this line does not state it after all.
+        precedence: a higher one replaces a lower one (the kernel that was bound beats the one that was asked for).
+        keep: which of several sightings of equal precedence counts, within one rank.
+        sum_ranks: add up over data-parallel ranks; otherwise the first rank's value stands for all.
+    """
+
+    name: str
+    words: str
+    pattern: str
+    read: Callable[[re.Match[str]], Value | None] = first_number
+    precedence: int = 0
+    keep: Keep = Keep.FIRST
+    sum_ranks: bool = False
+    compiled: re.Pattern[str] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "compiled", re.compile(self.pattern))
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """A value that a line stated."""
+
+    value: Value
+    evidence: Evidence
+    precedence: int
+    order: int  # counts sightings, so that "the first rank" is well defined
+
+
+@dataclass
+class Sightings:
+    """What was seen of each fact, by data-parallel rank. Memory does not grow with the log."""
+
+    by_name: dict[str, dict[int | None, Sighting]] = field(default_factory=dict)
+    summed: set[str] = field(default_factory=set)
+    order: int = 0
+
+    def look(self, line: LogLine, facts: list[Fact]) -> None:
+        """Record what ``line`` states of ``facts``."""
+        for fact in facts:
+            if fact.words not in line.text:
+                continue
+            match = fact.compiled.search(line.text)
+            value = fact.read(match) if match else None
+            if match is None or value is None:
+                continue
+            if fact.sum_ranks:
+                self.summed.add(fact.name)
+            self.add(fact.name, value, line, match.start(), precedence=fact.precedence, keep=fact.keep)
+
+    def add(
+        self, name: str, value: Value, line: LogLine, start: int, *, precedence: int = 0, keep: Keep = Keep.FIRST
+    ) -> None:
+        """Record one value of a fact, unless the rank that wrote ``line`` has stated a better one."""
+        self.order += 1
+        ranks = self.by_name.setdefault(name, {})
+        rank = line.rank.data
+        old = ranks.get(rank)
+        if old is None and len(ranks) >= MAX_RANKS:
+            return
+        if old is None or _better(old, value, precedence, keep):
+            ranks[rank] = Sighting(value, evidence(line, start), precedence, self.order if old is None else old.order)
+
+    def first(self, name: str) -> Sighting | None:
+        """The sighting of the best precedence, of the rank that spoke first."""
+        seen = self.by_name.get(name, {}).values()
+        return min(seen, key=lambda sighting: (-sighting.precedence, sighting.order), default=None)
+
+    def ranks(self, name: str) -> dict[int | None, Sighting]:
+        """The sightings of the best precedence, by data-parallel rank; those without a rank only if no line has one."""
+        seen = self.by_name.get(name, {})
+        best = max((sighting.precedence for sighting in seen.values()), default=0)
+        named = {rank: s for rank, s in seen.items() if s.precedence == best and rank is not None}
+        return named or {rank: s for rank, s in seen.items() if s.precedence == best}
+
+    def total(self, name: str) -> Sighting | None:
+        """The sum over data-parallel ranks; its evidence is the first rank's line."""
+        ranks = list(self.ranks(name).values())
+        if not ranks:
+            return None
+        first = min(ranks, key=lambda sighting: sighting.order)
+        values = [s.value for s in ranks if isinstance(s.value, (int, float))]
+        return Sighting(sum(values), first.evidence, first.precedence, first.order)
+
+    def proofs(self) -> dict[str, Proof]:
+        """One proof a fact, ranks added up where the fact says so."""
+        result: dict[str, Proof] = {}
+        for name in self.by_name:
+            sighting = self.total(name) if name in self.summed else self.first(name)
+            if sighting is not None:
+                result[name] = Proof(name=name, value=_rounded(sighting.value), evidence=sighting.evidence)
+        return result
+
+
+def _better(old: Sighting, value: Value, precedence: int, keep: Keep) -> bool:
+    if precedence != old.precedence:
+        return precedence > old.precedence
+    if keep is Keep.LAST:
+        return True
+    if keep is Keep.FIRST or not isinstance(value, (int, float)) or not isinstance(old.value, (int, float)):
+        return False
+    return value < old.value if keep is Keep.SMALLEST else value > old.value
+
+
+def _rounded(value: Value) -> Value:
+    return round(value, 6) if isinstance(value, float) else value
