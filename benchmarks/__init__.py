@@ -1,0 +1,1 @@
+"""What measures the instrument: the reference server, and our client beside its peers."""
