@@ -7,16 +7,22 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from benchgate.spec.campaign_rules import campaign_complaints
+from benchgate.spec.rules import refuse
+
 EngineName = Literal["vllm", "sglang", "llamacpp"]
 ArgValue = str | int | float | bool | None | list[str | int | float] | dict[str, object]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)]
+# also a path segment and part of a container's name, so it begins and ends with what no system trims
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$", max_length=64)]
 _PLACEMENT = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9][A-Za-z0-9_.-]*$")
 
 
 class Model(BaseModel):
     """Base of everything a person writes: unknown keys are refused, values are frozen."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, protected_namespaces=(), allow_inf_nan=False, hide_input_in_errors=True
+    )
 
 
 class ModelSource(Model):
@@ -27,6 +33,15 @@ class ModelSource(Model):
     sha256: str | None = Field(None, pattern=r"^[0-9a-f]{64}$")  # of that file (or of the wheel when file is None)
     folder: str | None = None  # a folder on the worker that already holds the snapshot
     host_path: str | None = None  # a path that exists on the GPU host (nothing is copied)
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> ModelSource:
+        given = [name for name in ("package", "folder", "host_path") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"give exactly one of package, folder or host_path; given: {', '.join(given) or 'none'}")
+        if self.file is not None and self.host_path is not None:
+            raise ValueError("file belongs to package or folder; a host_path names the file itself")
+        return self
 
 
 class ModelSpec(Model):
@@ -84,7 +99,9 @@ class ServerLimits(Model):
 class ArmSpec(Model):
     """One server configuration under test. What it leaves out comes from the campaign."""
 
-    placement: str | None = None  # host/placement; None with placements on the campaign
+    placement: str | None = None  # host/placement; required in a campaign
+    # arms of one group share their placements when the campaign swaps them; None: the group of all that name none
+    group: Name | None = None
     engine: EngineName | None = None
     image: str | None = None
     model: ModelSpec | None = None
@@ -135,13 +152,23 @@ class WorkloadSpec(Model):
 
     @model_validator(mode="after")
     def _one_load_shape(self) -> WorkloadSpec:
+        wrong = []
         if (self.users is None) == (self.request_rates is None):
-            raise ValueError("give either users (closed loop) or request_rates (open loop)")
+            wrong.append("give either users (closed loop) or request_rates (open loop)")
         if self.dataset == "synthetic" and self.prompt_tokens is None:
-            raise ValueError("a synthetic workload needs prompt_tokens")
+            wrong.append("a synthetic workload needs prompt_tokens")
         if self.dataset != "synthetic" and self.prompt_tokens is not None:
-            raise ValueError("prompt_tokens belongs to the synthetic dataset")
+            wrong.append("prompt_tokens belongs to the synthetic dataset")
+        if wrong:
+            raise ValueError("; ".join(wrong))
         return self
+
+    @property
+    def loads(self) -> list[tuple[int | None, float | None]]:
+        """The cells' loads in the order they are measured: (users, None) or (None, requests per second)."""
+        if self.users is not None:
+            return [(users, None) for users in self.users]
+        return [(None, rate) for rate in self.request_rates or []]
 
 
 class Approvals(Model):
@@ -178,19 +205,8 @@ class CampaignSpec(Model):
     tags: list[str] = []
 
     @model_validator(mode="after")
-    def _names_that_are_used_exist(self) -> CampaignSpec:
-        if self.baseline is not None and self.baseline not in self.arms:
-            raise ValueError(f"baseline {self.baseline!r} is not an arm; arms are: {', '.join(self.arms)}")
-        for where, gates in [("gates", self.gates), *((f"arms.{n}.gates", a.gates) for n, a in self.arms.items())]:
-            unknown = set((gates and gates.error_rate.workloads) or []) - set(self.workloads)
-            if unknown:
-                raise ValueError(
-                    f"{where}.error_rate.workloads names unknown workload {', '.join(sorted(unknown))}; "
-                    f"workloads are: {', '.join(self.workloads)}"
-                )
-        missing = [name for name, arm in self.arms.items() if arm.placement is None]
-        if missing:
-            raise ValueError(f"arms.{missing[0]}.placement is missing")
+    def _rules_across_fields(self) -> CampaignSpec:
+        refuse(campaign_complaints(self.model_dump(exclude_unset=True)))
         return self
 
     def gates_of(self, arm: str) -> Gates:
@@ -213,6 +229,10 @@ class CampaignSpec(Model):
         """Engine arguments of ``arm``: the campaign's, overridden by the arm's; a None value removes one."""
         merged = {**self.args, **self.arms[arm].args}
         return {name: value for name, value in merged.items() if value is not None}
+
+    def group_of(self, arm: str) -> list[str]:
+        """The arms that ``arm`` is compared with and swaps placements with, itself included, in file order."""
+        return [name for name, other in self.arms.items() if other.group == self.arms[arm].group]
 
     def env_of(self, arm: str) -> dict[str, str]:
         """Environment of ``arm``: the campaign's, overridden by the arm's."""

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from benchgate.spec.campaign import Model, Name
+from benchgate.spec.inventory_rules import inventory_complaints, shared_gpus
+from benchgate.spec.rules import refuse
+
+
+def _as_text(value: object) -> object:
+    """``gpus: [0, 1]`` and ``cpus: 3`` read naturally; an index is a name here, not a quantity."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Index = Annotated[str, BeforeValidator(_as_text)]
 
 
 class TlsFiles(Model):
@@ -20,10 +31,11 @@ class TlsFiles(Model):
 class PlacementSpec(Model):
     """Where an arm runs on a host."""
 
-    gpus: list[str] = []  # GPU indexes or UUIDs; empty: CPU only
-    cpus: str | None = None  # CPU set such as 0-7
-    port: int = Field(8000, gt=0, lt=65536)
-    numa: str | None = None
+    gpus: list[Index] = []  # GPU indexes or UUIDs, or only "all"; empty: CPU only
+    cpus: Annotated[Index, Field(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$")] | None = None  # CPU set such as 0-7
+    # where the server listens; 0: any free port. Unless given: 8000 in a container, 0 on a process host
+    port: int = Field(8000, ge=0, lt=65536)
+    numa: Index | None = None
     note: str | None = None  # e.g. "one NVLink quad"
 
 
@@ -40,9 +52,25 @@ class HostSpec(Model):
     unified_memory: bool = False
     egress: bool = True  # can the host itself fetch from the internet
     mirror: str | None = None  # registry mirror the images are pulled from
+    # `~` in the paths below: this folder on the host; None: the home of whoever runs Benchgate (local hosts only)
+    home: str | None = Field(None, pattern=r"^/")
+    hub_cache: str | None = None  # the host's Hugging Face cache, mounted into servers; None: models come by volume
+    vocab_dir: str | None = None  # the host's folder of harmony vocabularies; None: they come by volume
     client_image: str = "benchgate/client:latest"
     queue: str | None = None  # Airflow worker queue of the site
     placements: dict[Name, PlacementSpec] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _processes_share_ports(cls, data: Any) -> Any:
+        """Containers each have their own port 8000; processes do not, so theirs is any free one by default."""
+        if not isinstance(data, dict) or data.get("kind") != "process" or not isinstance(data.get("placements"), dict):
+            return data
+        placements = {
+            name: {"port": 0, **placement} if isinstance(placement, dict) else placement
+            for name, placement in data["placements"].items()
+        }
+        return {**data, "placements": placements}
 
     @model_validator(mode="after")
     def _docker_needs_an_address(self) -> HostSpec:
@@ -51,7 +79,15 @@ class HostSpec(Model):
             raise ValueError("a docker host needs either docker_url or docker_conn_id")
         if self.kind == "process" and (given or self.tls):
             raise ValueError("a process host is this machine: docker_url, docker_conn_id and tls do not apply")
+        if self.tls and self.docker_url and not self.docker_url.startswith("tcp://"):
+            raise ValueError("tls belongs to a tcp:// docker_url")
         return self
+
+    def absolute(self, path: str) -> str:
+        """A path of this host with ``~`` written out, as a Docker Engine needs it."""
+        if not path.startswith("~/"):
+            return path
+        return f"{(self.home or str(Path.home())).rstrip('/')}/{path[2:]}"
 
 
 class Inventory(Model):
@@ -59,9 +95,26 @@ class Inventory(Model):
 
     hosts: dict[Name, HostSpec] = Field(min_length=1)
 
+    @model_validator(mode="after")
+    def _rules_across_fields(self) -> Inventory:
+        refuse(inventory_complaints(self.model_dump(exclude_unset=True)))
+        return self
+
     def placement(self, ref: str) -> tuple[HostSpec, PlacementSpec] | None:
         """Look up ``host/placement``; None when either part is unknown."""
         host_name, _, placement_name = ref.partition("/")
         host = self.hosts.get(host_name)
         placement = host.placements.get(placement_name) if host else None
         return (host, placement) if host and placement else None
+
+    @property
+    def refs(self) -> list[str]:
+        """Every placement as ``host/placement``, in file order."""
+        return [f"{host}/{name}" for host, spec in self.hosts.items() for name in spec.placements]
+
+    def overlaps(self, one: str, other: str) -> list[str]:
+        """The GPUs that two placements share (``["all"]`` when one takes all). They must never be used at once."""
+        first, second = self.placement(one), self.placement(other)
+        if first is None or second is None or first[0] is not second[0]:
+            return []
+        return shared_gpus(first[1].gpus, second[1].gpus)

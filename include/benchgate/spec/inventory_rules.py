@@ -1,0 +1,86 @@
+"""Rules between the hosts and placements of an inventory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from benchgate.names import lease_name
+from benchgate.spec.rules import Complaint, Path, as_map, looks_secret
+
+
+def inventory_complaints(data: object) -> list[Complaint]:
+    """What is wrong between the hosts and placements of an inventory."""
+    complaints: list[Complaint] = []
+    leases: dict[str, str] = {}
+    for host_name, host in as_map(as_map(data).get("hosts")).items():
+        path: Path = ("hosts", host_name)
+        complaints += _host_paths(path, as_map(host))
+        complaints += _placements(path, as_map(host))
+        for placement in as_map(as_map(host).get("placements")):
+            lease, ref = lease_name(host_name, placement), f"{host_name}/{placement}"
+            if lease in leases:
+                message = f"would hold the same lease as {leases[lease]} ({lease}); rename one"
+                complaints.append(Complaint((*path, "placements", placement), message))
+            leases[lease] = ref
+    return complaints
+
+
+def _host_paths(path: Path, host: Mapping[str, object]) -> Iterator[Complaint]:
+    url = host.get("docker_url")
+    if isinstance(url, str):
+        if looks_secret(url):
+            yield Complaint((*path, "docker_url"), "holds a password; use docker_conn_id or an ssh key")
+        elif not re.match(r"(unix|tcp|ssh|npipe|https?)://.", url):
+            yield Complaint((*path, "docker_url"), f"must begin with unix://, tcp:// or ssh://; is {url!r}")
+    local = host.get("kind") == "process" or (isinstance(url, str) and url.startswith(("unix://", "npipe://")))
+    for key in ("hub_cache", "vocab_dir"):
+        value = host.get(key)
+        if not isinstance(value, str):
+            continue
+        if not value.startswith(("/", "~/")):
+            yield Complaint((*path, key), f"must be an absolute path on the host, or begin with ~/; is {value!r}")
+        elif value.startswith("~/") and not local and not host.get("home"):
+            yield Complaint(
+                (*path, key), "begins with ~, and this host is remote: say what that is with home: /home/NAME"
+            )
+
+
+def _placements(path: Path, host: Mapping[str, object]) -> Iterator[Complaint]:
+    placements = {name: as_map(value) for name, value in as_map(host.get("placements")).items()}
+    process = host.get("kind") == "process"
+    for name, placement in placements.items():
+        here, gpus = (*path, "placements", name), _texts(placement.get("gpus"))
+        for index, gpu in enumerate(gpus):
+            if gpu in gpus[:index]:
+                yield Complaint((*here, "gpus", index), f"GPU {gpu} is already listed")
+            if gpu == "all" and len(gpus) > 1:
+                yield Complaint((*here, "gpus", index), "all stands alone")
+        for other, theirs in placements.items():
+            if other == name:
+                break
+            shared = shared_gpus(gpus, _texts(theirs.get("gpus")))
+            if shared:
+                what = "all GPUs" if shared == ["all"] else f"GPU {', '.join(shared)}"
+                message = f"shares {what} with {other}: their arms run one after the other, never at once"
+                yield Complaint((*here, "gpus"), message, warning=True)
+                continue
+            # a container has ports of its own: only equal ports that somebody wrote can clash, once published
+            default = 0 if process else None
+            port, their_port = placement.get("port", default), theirs.get("port", default)
+            if port and port == their_port:
+                message = f"{port} is also the port of {other}; give each its own" + (
+                    ", or 0 for any free one" * process
+                )
+                yield Complaint((*here, "port"), message)
+
+
+def shared_gpus(one: list[str], other: list[str]) -> list[str]:
+    """GPUs that two placements of one host have in common; ``["all"]`` when one of them takes all."""
+    if one and other and "all" in (*one, *other):
+        return ["all"]
+    return [gpu for gpu in one if gpu in other]
+
+
+def _texts(value: object) -> list[str]:
+    return [str(part) for part in value] if isinstance(value, list) else []
