@@ -1,0 +1,220 @@
+"""Campaign and inventory into the ledger: every launch and cell of a run, named before anything runs.
+
+Pure: the same campaign gives the same keys in the same order on every night, so that a cell has a history.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from benchgate.errors import BenchgateError
+from benchgate.names import cell_key, launch_key, slug
+from benchgate.records import Ledger, PlannedCell, PlannedLaunch
+from benchgate.spec.campaign import CampaignSpec
+from benchgate.spec.hosts import Inventory
+from benchgate.spec.rules import near_miss
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a manual trigger asks for. None: all that the campaign plans."""
+
+    arms: Sequence[str] | None = None
+    workloads: Sequence[str] | None = None
+    users: Sequence[int] | None = None  # closed-loop levels; open-loop cells are then not asked for
+    repeats: int | None = None  # instead of the campaign's number
+
+
+@dataclass(frozen=True)
+class Lane:
+    """Launches that run one after another: those of one placement, or of placements that share a GPU."""
+
+    placements: tuple[str, ...]  # host/placement
+    launches: tuple[str, ...]  # launch keys, in order
+
+
+EVERYTHING = Selection()
+
+
+def launches_of(campaign: CampaignSpec) -> list[PlannedLaunch]:
+    """Every launch of a campaign: each arm on its placement, or, swapped, on every placement of its group.
+
+    An arm's own placement comes first, then the others in the order in which the file names them.
+    """
+    launches = []
+    for name, arm in campaign.arms.items():
+        places = [arm.placement]
+        if campaign.swap_placements:
+            places += [campaign.arms[other].placement for other in campaign.group_of(name)]
+        for place in dict.fromkeys(place for place in places if place is not None):
+            host, _, placement = place.partition("/")
+            key = launch_key(name, host, placement)
+            launches.append(PlannedLaunch(launch=key, arm=name, host=host, placement=placement, expect=arm.expect))
+    return launches
+
+
+def build_ledger(campaign: CampaignSpec, run: str, created_at: str, *, selection: Selection = EVERYTHING) -> Ledger:
+    """The ledger of one run: launches x workloads x loads x repeats, in that order.
+
+    Args:
+        campaign: what a person wrote.
+        run: ``names.run_key`` of the run.
+        created_at: UTC, ISO 8601.
+        selection: what a manual trigger asks for. Planned cells it leaves out are listed in ``Ledger.deselected``;
+            a launch without cells is not started. More repeats than the campaign's add cells.
+
+    Raises:
+        BenchgateError: the selection names something the campaign does not have, or leaves no cell; or two names of
+            the campaign would share a file in the artifact store.
+    """
+    check_selection(campaign, selection)
+    arms, workloads, users = _chosen(selection.arms), _chosen(selection.workloads), _chosen(selection.users)
+    repeats = campaign.repeats if selection.repeats is None else selection.repeats
+    launches: list[PlannedLaunch] = []
+    cells: list[PlannedCell] = []
+    deselected: list[str] = []
+    for launch in launches_of(campaign):
+        before = len(cells)
+        for workload, spec in campaign.workloads.items():
+            for level, rate in spec.loads:
+                asked = (
+                    (arms is None or launch.arm in arms)
+                    and (workloads is None or workload in workloads)
+                    and (users is None or level in users)
+                )
+                for repeat in range(1, max(repeats, campaign.repeats) + 1):
+                    key = cell_key(launch.launch, workload, level, rate, repeat)
+                    if not asked or repeat > repeats:
+                        if repeat <= campaign.repeats:
+                            deselected.append(key)
+                        continue
+                    cells.append(
+                        PlannedCell(
+                            cell=key,
+                            launch=launch.launch,
+                            arm=launch.arm,
+                            host=launch.host,
+                            placement=launch.placement,
+                            workload=workload,
+                            users=level,
+                            request_rate=rate,
+                            repeat=repeat,
+                        )
+                    )
+        if len(cells) > before:
+            launches.append(launch)
+    if not cells:
+        raise BenchgateError(
+            "the selection leaves no cell to measure", remedy=f"the campaign has {_levels_in_words(campaign)}"
+        )
+    _refuse_shared_names(campaign.campaign, [launch.launch for launch in launches])
+    _refuse_shared_names(campaign.campaign, [cell.cell for cell in cells])
+    return Ledger(
+        campaign=campaign.campaign,
+        run=run,
+        created_at=created_at,
+        launches=launches,
+        cells=cells,
+        deselected=deselected,
+    )
+
+
+def check_selection(campaign: CampaignSpec, selection: Selection) -> None:
+    """Refuse a selection that names what the campaign does not have.
+
+    Raises:
+        BenchgateError: with every unknown name and what there is.
+    """
+    levels = sorted({level for spec in campaign.workloads.values() for level in spec.users or []})
+    problems = []
+    asked: list[tuple[str, Sequence[object] | None, Sequence[object]]] = [
+        ("arm", selection.arms, list(campaign.arms)),
+        ("workload", selection.workloads, list(campaign.workloads)),
+        ("number of users", selection.users, levels),
+    ]
+    for what, named, known in asked:
+        texts = [str(name) for name in known]
+        if named is not None and not named:
+            problems.append(f"no {what} is selected; leave it out for all, or choose from {', '.join(texts)}")
+        for name in dict.fromkeys(named or []):
+            if name not in known:
+                close = near_miss(str(name), texts) if what != "number of users" else "."
+                problems.append(f"there is no {what} {str(name)!r}{close} There is: {', '.join(texts) or 'none'}")
+    if selection.repeats is not None and selection.repeats < 1:
+        problems.append(f"repeats must be at least 1; is {selection.repeats}")
+    if problems:
+        raise BenchgateError(f"campaign {campaign.campaign}: {'; '.join(problems)}")
+
+
+def launch_order(ledger: Ledger, inventory: Inventory | None = None) -> list[Lane]:
+    """Who runs where and when: lanes run at the same time, the launches of a lane one after another.
+
+    With swapped placements each lane starts with another arm (A then B beside B then A), so that at any time the
+    placements carry different arms and no arm is always first. Arms that are not swapped follow in file order.
+
+    Args:
+        ledger: the planned run.
+        inventory: joins placements that share a GPU into one lane; None treats every placement as separate.
+    """
+    by_place: dict[str, dict[str, str]] = {}  # placement -> arm -> launch
+    places_of = Counter(launch.arm for launch in ledger.launches)
+    for launch in ledger.launches:
+        by_place.setdefault(f"{launch.host}/{launch.placement}", {})[launch.arm] = launch.launch
+    file_order = {arm: index for index, arm in enumerate(places_of)}
+    sequences: dict[str, list[str]] = {}
+    swapped_before: list[set[str]] = []
+    for place, launches in by_place.items():
+        swapped = sorted((arm for arm in launches if places_of[arm] > 1), key=file_order.__getitem__)
+        turn = sum(not earlier.isdisjoint(swapped) for earlier in swapped_before) % max(1, len(swapped))
+        swapped_before.append(set(swapped))
+        rest = [arm for arm in launches if arm not in swapped]
+        sequences[place] = [launches[arm] for arm in swapped[turn:] + swapped[:turn] + rest]
+    return [
+        Lane(places, tuple(key for place in places for key in sequences[place]))
+        for places in _exclusive(list(sequences), inventory)
+    ]
+
+
+def measuring_order(cells: Iterable[PlannedCell]) -> list[PlannedCell]:
+    """Cells of one launch with all first repeats before the second ones.
+
+    Repeats that follow each other share whatever the server does at that minute; spread over the launch they show it.
+    """
+    return sorted(cells, key=lambda cell: cell.repeat)
+
+
+def _exclusive(places: list[str], inventory: Inventory | None) -> list[tuple[str, ...]]:
+    """Placements grouped so that two which share a GPU, directly or through a third, are in one group."""
+    groups: list[list[str]] = []
+    for place in places:
+        touching = [group for group in groups if inventory and any(inventory.overlaps(place, other) for other in group)]
+        merged = [other for group in touching for other in group] + [place]
+        groups = [group for group in groups if group not in touching] + [merged]
+    order = {place: index for index, place in enumerate(places)}
+    groups = [sorted(group, key=order.__getitem__) for group in groups]
+    return [tuple(group) for group in sorted(groups, key=lambda group: order[group[0]])]
+
+
+def _chosen(named: Sequence[object] | None) -> frozenset[object] | None:
+    return None if named is None else frozenset(named)
+
+
+def _levels_in_words(campaign: CampaignSpec) -> str:
+    levels = {
+        name: ", ".join(f"{users} users" if users is not None else f"{rate:g} requests/s" for users, rate in spec.loads)
+        for name, spec in campaign.workloads.items()
+    }
+    return "; ".join(f"{name}: {text}" for name, text in levels.items())
+
+
+def _refuse_shared_names(campaign: str, keys: list[str]) -> None:
+    """Two keys that become one file name would overwrite each other's results."""
+    counts = Counter(slug(key) for key in keys)
+    if len(counts) < len(keys):
+        clash = [key for key in keys if counts[slug(key)] > 1]
+        raise BenchgateError(
+            f"campaign {campaign}: {clash[0]} and {clash[1]} would share one file name",
+            remedy="rename an arm or workload",
+        )
