@@ -90,8 +90,11 @@ def build_parser() -> argparse.ArgumentParser:
     add("--reasoning-format", choices=("none", "auto", "deepseek", "deepseek-legacy"), help="how reasoning is returned")
     add("-cram", "--cache-ram", type=int, help="MiB of host memory for idle prompts (default: 0 without prompt cache)")
     add("--fit", choices=ON_OFF, default="off", help="fit unset arguments to free memory (default: off)")
+    add("--no-webui", action="store_true", help="accepted; there is no page here anyway")
     add("-lv", "--verbosity", type=int, default=4, help="llama.cpp's log level (default: 4)")
     for names, default, text in (
+        (("--metrics",), True, "the /metrics page (default: on)"),
+        (("--slots",), True, "the /slots page (default: on)"),
         (("--cache-prompt",), False, "reuse the KV cache of a repeated prompt (default: off)"),
         (("-cb", "--cont-batching"), None, "continuous batching"),
         (("-kvu", "--kv-unified"), None, "one KV pool for all slots"),
@@ -115,7 +118,8 @@ def common_params(args: argparse.Namespace) -> Any:
     params.hostnames = [args.host]
     params.offline = True
     params.ui = False
-    params.endpoint_metrics = params.endpoint_slots = True
+    params.endpoint_metrics = args.metrics
+    params.endpoint_slots = args.slots
     params.fit_params = args.fit == "on"
     params.cache_idle_slots = args.cache_prompt
     cache_ram = args.cache_ram
