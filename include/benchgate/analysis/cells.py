@@ -1,0 +1,120 @@
+"""Result rows as the statistics see them: typed, None for unknown, and with what must agree before two are compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from benchgate.analysis.measures import MEASURES, Measure
+from benchgate.names import load_label
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Facts that make two numbers the same kind of number. Rows that differ in one of them are never compared.
+IDENTITY = ("metric_definition", "client_name", "token_count_source", "simulated")
+# What a workload of one name sent; a changed shape is another workload, whatever it is called.
+SHAPE = ("dataset", "prompt_tokens_requested", "max_tokens", "endpoint", "requests")
+# Facts that explain a value or its absence.
+OTHER_FACTS = ("kv_meaning", "client_version", "latency_verdict", "latency_reason", "warm_verdict")
+
+
+@dataclass(frozen=True)
+class MeasuredCell:
+    """One measured cell: arm x placement x workload x load x repeat of one run."""
+
+    run: str
+    arm: str
+    placement: str  # host/placement
+    workload: str
+    users: int | None
+    request_rate: float | None
+    repeat: int
+    values: Mapping[str, float | None]  # by measure name
+    campaign: str = ""
+    night: str = ""  # when the run started, UTC, ISO 8601
+    end_state: str = "published"
+    reason: str | None = None  # why it is not published
+    facts: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)  # IDENTITY, SHAPE, kv_meaning
+    fingerprint: Mapping[str, str | None] = field(default_factory=dict)  # what makes the arm that arm, by part
+    completed: int | None = None
+    errors: int | None = None
+
+    @property
+    def load(self) -> str:
+        """``u64`` or ``q2.5``."""
+        return load_label(self.users, self.request_rate)
+
+    def value(self, measure: Measure) -> float | None:
+        """The value of ``measure``; None when unknown, or when its scale has no meaning (a ratio needs > 0)."""
+        value = self.values.get(measure.name)
+        if value is None or not math.isfinite(value) or (measure.effect == "ratio" and value <= 0):
+            return None
+        return value
+
+
+def known(value: Any) -> Any:
+    """``value`` as plain Python; None for the many ways in which a data frame says unknown."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if type(value).__name__ in ("NaTType", "NAType"):
+        return None
+    return value.item() if hasattr(value, "item") else value
+
+
+def _integer(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+def from_frame(frame: pd.DataFrame) -> list[MeasuredCell]:
+    """Rows of a result frame as cells.
+
+    Columns: ``run arm host placement workload users request_rate repeat`` and the measures' columns; also used when
+    there: ``campaign night end_state reason completed errors kv_meaning``, :data:`IDENTITY`, :data:`SHAPE`, and
+    ``fp_*`` for the parts of the fingerprint. A column that is missing is unknown.
+    """
+    return [from_row({key: known(value) for key, value in row.items()}) for row in frame.to_dict("records")]
+
+
+def from_row(row: Mapping[Hashable, Any]) -> MeasuredCell:
+    """One row; see :func:`from_frame`."""
+    host = row.get("host")
+    placement = str(row["placement"])
+    end_state = row.get("end_state")
+    return MeasuredCell(
+        run=str(row.get("run") or ""),
+        campaign=str(row.get("campaign") or ""),
+        night=str(row.get("night") or ""),
+        arm=str(row["arm"]),
+        placement=f"{host}/{placement}" if host else placement,
+        workload=str(row["workload"]),
+        users=_integer(row.get("users")),
+        request_rate=row.get("request_rate"),
+        repeat=int(row.get("repeat") or 1),
+        values={measure.name: row.get(measure.name) for measure in MEASURES},
+        end_state=str(getattr(end_state, "value", end_state) or "published"),
+        reason=row.get("reason"),
+        facts={name: row.get(name) for name in (*IDENTITY, *SHAPE, *OTHER_FACTS)},
+        fingerprint={str(k)[3:]: row[k] for k in row if str(k).startswith("fp_")},
+        completed=_integer(row.get("completed")),
+        errors=_integer(row.get("errors")),
+    )
+
+
+def refusals(cells: Iterable[MeasuredCell], measure: Measure) -> list[str]:
+    """Why these cells cannot be compared, by name: each fact that differs, with its values. Empty when they can.
+
+    An unknown value beside a known one is not a difference; it cannot be told.
+    """
+    names = [*IDENTITY, *SHAPE]
+    if measure.name == "kv_tokens":  # the only measure whose meaning hangs on how the engine counts its KV pool
+        names.append("kv_meaning")
+    rows = list(cells)
+    problems = []
+    for name in names:
+        values = sorted({str(cell.facts.get(name)) for cell in rows if cell.facts.get(name) is not None})
+        if len(values) > 1:
+            problems.append(f"{name} differs: {' / '.join(values)}")
+    return problems
