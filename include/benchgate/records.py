@@ -124,6 +124,28 @@ class SeedFact(Record):
     note: str | None = None  # e.g. "pull failed, last digest used"
 
 
+class SeedMount(Record):
+    """A read-only mount that makes seeds visible to a server or a load generator."""
+
+    source: str  # volume name or path on the host
+    target: str
+
+
+class HostSeeds(Record):
+    """All that was put in place on one host, and how servers and load generators see it."""
+
+    host: str
+    facts: list[SeedFact] = []
+    images: dict[str, str] = {}  # image as written -> repo@sha256:..
+    previous_digests: dict[str, str] = {}  # image as written -> digest of the last run, when the tag moved
+    models: dict[str, str] = {}  # "id@revision" as written -> path as the server sees it
+    model_revisions: dict[str, str] = {}  # "id@revision" as written -> commit hash or sha256
+    vocab_dir: str | None = None  # as the server sees it
+    vocab_sha256: str | None = None
+    datasets: dict[str, str] = {}  # dataset as written -> path as the load generator sees it
+    mounts: list[SeedMount] = []
+
+
 class HostFacts(Record):
     """What the host said about itself when the launch started."""
 
@@ -159,6 +181,8 @@ class LaunchRecord(Record):
     model_id: str
     model_revision: str | None = None  # resolved commit hash or file sha256
     vocab_sha256: str | None = None
+    needs_vocab: bool = False
+    gpus: list[str] = []  # of the placement; empty: CPU only
     args: dict[str, object] = {}
     env_names: list[str] = []
     command: list[str] = []  # secrets masked

@@ -19,7 +19,7 @@ class ServerRequest:
     args: dict[str, ArgValue]
     env: dict[str, str]
     host: str  # bind address
-    port: int
+    port: int | str  # "{port}": the host fills in the free port that it chose
     gpu_count: int = 0
     vocab_dir: str | None = None  # as the server sees it
     in_container: bool = True
