@@ -1,0 +1,114 @@
+"""Is a seed what it should be: digests of files and trees, and a memory of what was verified.
+
+A 60 GB snapshot takes minutes to read, so a file that was verified once is not read again while its size and its time
+of last change stay the same. ``fresh=True`` reads it in any case.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchgate.errors import SeedError
+
+VERIFIED = ".benchgate-verified.json"  # beside what it is about
+PART = ".part"  # ends the name of a file that is not whole yet
+_BLOCK = 8 << 20
+
+
+@dataclass(frozen=True)
+class SeedFile:
+    """One file of a seed: where it goes below the seed's folder, its size in bytes and its sha256 (hex)."""
+
+    relpath: str
+    size: int
+    sha256: str
+
+
+def file_digest(path: Path, algorithm: str = "sha256") -> str:
+    """Hex digest of a file, read in pieces."""
+    digest = hashlib.new(algorithm, usedforsecurity=False)
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def git_blob_sha1(path: Path) -> str:
+    """The id git gives a file: sha1 over a header with its size, then its bytes. The Hub names small files by it."""
+    digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def verified_sha256(path: Path, *, fresh: bool = False) -> str:
+    """sha256 of a file; from memory when its size and time of change are those of the last reading."""
+    memory = _recall(path.parent)
+    stat = path.stat()
+    known = memory.get(path.name)
+    if not fresh and known is not None and known[:2] == [stat.st_size, stat.st_mtime_ns]:
+        return str(known[2])
+    sha256 = file_digest(path)
+    memory[path.name] = [stat.st_size, stat.st_mtime_ns, sha256]
+    _remember(path.parent, memory)
+    return sha256
+
+
+def check_sha256(path: Path, expected: str, what: str, *, fresh: bool = False) -> None:
+    """Refuse a file whose sha256 is not the pinned one.
+
+    Raises:
+        SeedError: with both digests.
+    """
+    found = verified_sha256(path, fresh=fresh)
+    if found != expected:
+        raise SeedError(
+            f"{what}: wrong content: sha256 is {found}, and {expected} was expected ({path})",
+            remedy="the source changed or the transfer was damaged; correct the pinned digest only if you know why",
+        )
+
+
+def seed_tree(local_dir: Path, *, fresh: bool = False) -> Iterator[SeedFile]:
+    """The files of a verified seed, in order, as a host needs them to be filled and checked.
+
+    A seed of one file is a tree of one entry. Links are followed; what is not whole, and our own notes, are left out.
+    """
+    if local_dir.is_file():
+        yield SeedFile(local_dir.name, local_dir.stat().st_size, verified_sha256(local_dir, fresh=fresh))
+        return
+    for path in sorted(local_dir.rglob("*")):
+        relpath = path.relative_to(local_dir)
+        if not path.is_file() or path.name == VERIFIED or path.name.endswith(PART) or ".cache" in relpath.parts:
+            continue
+        yield SeedFile(relpath.as_posix(), path.stat().st_size, verified_sha256(path, fresh=fresh))
+
+
+def tree_digest(files: list[SeedFile]) -> str:
+    """One sha256 for a tree: over the lines ``SHA256  RELPATH``, sorted, as ``sha256sum`` would print them."""
+    lines = sorted(f"{file.sha256}  {file.relpath}\n" for file in files)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _recall(folder: Path) -> dict[str, list[int | str]]:
+    try:
+        memory = json.loads((folder / VERIFIED).read_text())
+    except (OSError, ValueError):
+        return {}
+    return memory if isinstance(memory, dict) else {}
+
+
+def _remember(folder: Path, memory: dict[str, list[int | str]]) -> None:
+    note = folder / VERIFIED
+    memory = {name: facts for name, facts in memory.items() if (folder / name).exists()}
+    aside = folder / f"{VERIFIED}.{os.getpid()}{PART}"
+    try:
+        aside.write_text(json.dumps(memory, indent=1))
+        aside.replace(note)
+    except OSError:  # a folder that is not ours to write: it is read again next time
+        aside.unlink(missing_ok=True)
