@@ -1,0 +1,62 @@
+"""What is kept of a server after its container is removed: its log and how it ended, until later launches push it out.
+
+The container must go for the lease to be free, and the step that stopped it still wants to read the log. Both files
+lie in the local state folder of the worker that stopped it; the run's artifacts get their copy from there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from benchgate import secrets, settings
+from benchgate.names import slug
+from benchgate.records import ExitInfo
+
+KEEP = 20  # launches a placement
+
+
+def _folder(lease: str) -> Path:
+    return settings.state_dir() / "docker" / slug(lease)
+
+
+def keep(lease: str, container: str, lines: Iterable[bytes], how: ExitInfo) -> None:
+    """Keep a log, secrets masked, and the exit; each is written aside and renamed. Older launches are dropped."""
+    folder = _folder(lease)
+    folder.mkdir(parents=True, exist_ok=True)
+    aside = folder / f"{container}.log.part"
+    with aside.open("wb") as out:
+        for line in lines:
+            out.write(secrets.mask(line.decode(errors="surrogateescape")).encode(errors="surrogateescape") + b"\n")
+    aside.replace(folder / f"{container}.log")
+    aside = folder / f"{container}.json.part"
+    aside.write_text(how.model_dump_json())
+    aside.replace(folder / f"{container}.json")
+    ended = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in ended[KEEP:]:
+        for path in (old, old.with_suffix(".log")):
+            with contextlib.suppress(FileNotFoundError):
+                path.unlink()
+
+
+def exit_of(lease: str, container: str) -> ExitInfo | None:
+    """How a removed server ended; None when this worker did not stop it."""
+    try:
+        return ExitInfo.model_validate_json((_folder(lease) / f"{container}.json").read_text())
+    except FileNotFoundError:
+        return None
+
+
+def log_of(lease: str, container: str) -> Iterator[bytes] | None:
+    """The kept log of a removed server, without line ends; None when this worker did not stop it."""
+    path = _folder(lease) / f"{container}.log"
+    if not path.is_file():
+        return None
+
+    def lines() -> Iterator[bytes]:
+        with path.open("rb") as log:
+            for line in log:
+                yield line.rstrip(b"\n")
+
+    return lines()

@@ -1,0 +1,257 @@
+"""The connection to one Docker Engine: local socket, TCP with TLS, or ssh; and its errors in words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import docker
+import requests
+from docker.errors import APIError, DockerException, TLSParameterError
+from docker.tls import TLSConfig
+
+from benchgate import secrets
+from benchgate.errors import HostError
+from benchgate.spec.hosts import HostSpec, TlsFiles
+
+# Any engine from Docker 17.05 (2017) on speaks this version; it is only used to ask for the engine's own.
+_BOOTSTRAP_API_VERSION = "1.29"
+CALL_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True)
+class EngineConnection:
+    """How to reach a Docker Engine, and who may pull from which registry through it."""
+
+    url: str
+    tls: TlsFiles | None = None
+    registry: str | None = None
+    registry_username: str | None = None
+    registry_password: str | None = field(default=None, repr=False)
+
+
+def connection_from_fields(
+    conn_id: str,
+    *,
+    host: str | None,
+    port: int | None,
+    login: str | None = None,
+    password: str | None = None,
+    extra: Mapping[str, object] | None = None,
+) -> EngineConnection:
+    """The fields of an Airflow connection as an :class:`EngineConnection`.
+
+    ``host`` is a URL (``tcp://``, ``ssh://``, ``unix://``) or a plain name, which means ``tcp://``. The extra field
+    names ``ca``, ``cert`` and ``key`` (files on the worker) for TLS, and ``registry`` for the login.
+
+    Raises:
+        HostError: no host, or only one or two of the three TLS files.
+    """
+    extra = extra or {}
+    if not host:
+        raise HostError(
+            f"Airflow connection {conn_id!r} has no host", remedy="write the Docker URL there, e.g. tcp://gpu1:2376"
+        )
+    url = host if "://" in host else f"tcp://{host}"
+    if port and url.startswith(("tcp://", "ssh://")) and not url.rsplit("/", 1)[-1].rpartition(":")[2].isdigit():
+        url = f"{url}:{port}"
+    tls_files = {name: str(extra[name]) for name in ("ca", "cert", "key") if extra.get(name)}
+    if tls_files and len(tls_files) < 3:
+        missing = ", ".join(name for name in ("ca", "cert", "key") if name not in tls_files)
+        raise HostError(
+            f"Airflow connection {conn_id!r} names only part of the TLS files; missing: {missing}",
+            remedy="give ca, cert and key, or none of them: with a part, the Docker client would speak plain HTTP",
+        )
+    secrets.register(password)
+    registry = extra.get("registry")
+    return EngineConnection(
+        url=url,
+        tls=TlsFiles(**tls_files) if tls_files else None,
+        registry=str(registry) if registry else None,
+        registry_username=login or None,
+        registry_password=password or None,
+    )
+
+
+def connection_of(
+    name: str, spec: HostSpec, resolve_connection: Callable[[str], EngineConnection] | None = None
+) -> EngineConnection:
+    """The connection of an inventory entry. ``resolve_connection`` looks an Airflow connection id up."""
+    if spec.docker_url is not None:
+        return EngineConnection(spec.docker_url, spec.tls)
+    if spec.docker_conn_id is None:
+        raise HostError(f"host {name} is not a Docker host", remedy="give it docker_url or docker_conn_id")
+    if resolve_connection is None:
+        raise HostError(
+            f"host {name} is reached through the Airflow connection {spec.docker_conn_id!r}, which is unknown here",
+            remedy="run this inside Airflow, or write docker_url (and tls) into hosts.yaml",
+        )
+    found = resolve_connection(spec.docker_conn_id)
+    return EngineConnection(
+        found.url, spec.tls or found.tls, found.registry, found.registry_username, found.registry_password
+    )
+
+
+def tls_problem(host: str, url: str, tls: TlsFiles | None) -> str | None:
+    """What is wrong with the TLS files of a host, before any connection; None when nothing is."""
+    if tls is None:
+        return None
+    if not url.startswith(("tcp://", "https://")):
+        return f"host {host}: TLS files are given, but {url} is not a tcp:// address"
+    for name, file in (("ca", tls.ca), ("cert", tls.cert), ("key", tls.key)):
+        path = Path(file).expanduser()
+        if not path.is_file():
+            return f"host {host}: TLS file tls.{name} {file} does not exist"
+        if not os.access(path, os.R_OK):
+            return f"host {host}: TLS file tls.{name} {file} is not readable by this user"
+    return None
+
+
+# (part of the error's text in lower case, what it means, what to do); the first hit counts
+_CONNECT_ERRORS: tuple[tuple[str, str, str], ...] = (
+    ("http request to an https server", "it speaks TLS and no TLS files are given", "add tls: {ca, cert, key}"),
+    (
+        "wrong version number",
+        "it does not speak TLS on that port",
+        "use the TLS port (usually 2376) or leave tls out for a plain port",
+    ),
+    (
+        "certificate_verify_failed",
+        "its certificate does not check out against tls.ca",
+        "use the CA that signed the engine's certificate, and an address that stands in the certificate",
+    ),
+    (
+        "doesn't match",
+        "its certificate is for another address",
+        "use an address that stands in the certificate",
+    ),
+    ("certificate required", "it asks for a client certificate", "give tls.cert and tls.key that its CA has signed"),
+    ("bad certificate", "it refused the client certificate", "give tls.cert and tls.key that its CA has signed"),
+    ("unknown ca", "it refused the client certificate", "give tls.cert and tls.key that its CA has signed"),
+    (
+        "authentication failed",
+        "ssh refused the login",
+        "put this worker's key into the remote authorized_keys and load it in ssh-agent",
+    ),
+    (
+        "not found in known_hosts",
+        "its ssh host key is unknown",
+        "connect once with ssh by hand and accept the host key, as the user that runs the worker",
+    ),
+    (
+        "permission denied",
+        "this user may not use the socket",
+        "add the user to the docker group (in a container: group_add with the socket's group id)",
+    ),
+    (
+        "no such file or directory",
+        "there is no such socket",
+        "start Docker on the host, or correct docker_url",
+    ),
+    ("connection refused", "nothing listens there", "start Docker on the host, or correct docker_url"),
+    ("name or service not known", "its name does not resolve", "correct docker_url, or the name service"),
+    ("temporary failure in name resolution", "its name does not resolve", "correct docker_url, or the name service"),
+    ("no route to host", "there is no route to it", "check the network and the firewall"),
+    ("network is unreachable", "there is no route to it", "check the network and the firewall"),
+    ("timed out", "it did not answer in time", "check the network, the firewall and the load of the host"),
+    ("timeout", "it did not answer in time", "check the network, the firewall and the load of the host"),
+    (
+        "connection aborted",
+        "it closed the connection",
+        "see the Docker log on the host; the daemon may be restarting",
+    ),
+    ("connection reset", "it closed the connection", "see the Docker log on the host; the daemon may be restarting"),
+)
+
+
+def explain_connect_error(host: str, url: str, error: BaseException) -> HostError:
+    """An error of the transport as one that names the host, its URL and the remedy."""
+    text = " ".join(str(error).split())
+    lowered = text.lower()
+    where = f"host {host}: the Docker Engine at {secrets.mask(url)} cannot be used"
+    for part, meaning, remedy in _CONNECT_ERRORS:
+        if part in lowered:
+            return HostError(f"{where}: {meaning}", remedy=remedy)
+    return HostError(f"{where}: {secrets.mask(text[:300])}", remedy="try `docker version` with the same address")
+
+
+def api_message(error: APIError) -> str:
+    """The engine's own words about a refused call, on one line, masked."""
+    return secrets.mask(" ".join(str(error.explanation or error).split())[:500])
+
+
+class DockerEngine:
+    """A Docker Engine of the inventory. Connects on first use; safe to create at any time."""
+
+    def __init__(self, host: str, connection: EngineConnection, *, timeout_s: float = CALL_TIMEOUT_S) -> None:
+        self.host = host
+        self.connection = connection
+        self.timeout_s = timeout_s
+        self._version: str | None = None
+        self._api: Any = None
+
+    @property
+    def api(self) -> Any:
+        """The low-level client (``docker.APIClient``) with the usual time limit."""
+        if self._api is None:
+            self._api = self.api_with_timeout(self.timeout_s)
+        return self._api
+
+    def api_with_timeout(self, timeout_s: float | None) -> Any:
+        """Another client, for one call that may take longer; the caller closes it."""
+        with self.connecting():
+            if self._version is None:
+                first = self._client(_BOOTSTRAP_API_VERSION, min(self.timeout_s, 20.0))
+                try:
+                    self._version = str(first.version(api_version=False)["ApiVersion"])
+                finally:
+                    first.close()
+            return self._client(self._version, timeout_s)
+
+    def _client(self, version: str, timeout_s: float | None) -> Any:
+        problem = tls_problem(self.host, self.connection.url, self.connection.tls)
+        if problem:
+            raise HostError(problem, remedy="give tls.ca, tls.cert and tls.key of this host as files on the worker")
+        tls: Any = False
+        if self.connection.tls:
+            files = [str(Path(file).expanduser()) for file in (self.connection.tls.cert, self.connection.tls.key)]
+            ca = str(Path(self.connection.tls.ca).expanduser())
+            tls = TLSConfig(client_cert=(files[0], files[1]), ca_cert=ca, verify=True)
+        client = docker.APIClient(base_url=self.connection.url, version=version, timeout=timeout_s, tls=tls)
+        # requests lets REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE and HTTP_PROXY of the worker override what was configured
+        # for this host: the engine's CA would be ignored. The version is given above so that nothing was sent yet.
+        client.trust_env = False
+        return client
+
+    @contextmanager
+    def connecting(self) -> Iterator[None]:
+        """Turn errors of the transport into :class:`HostError`; refusals of the engine pass through."""
+        try:
+            yield
+        except APIError as error:
+            if error.status_code == 400 and "HTTPS server" in str(error):
+                raise explain_connect_error(self.host, self.connection.url, error) from error
+            raise
+        except (requests.RequestException, TLSParameterError, OSError) as error:
+            raise explain_connect_error(self.host, self.connection.url, error) from error
+        except DockerException as error:
+            raise explain_connect_error(self.host, self.connection.url, error) from error
+
+    @contextmanager
+    def doing(self, what: str, *, remedy: str | None = None) -> Iterator[None]:
+        """Turn every error inside into :class:`HostError` that names the host and what was being done."""
+        try:
+            with self.connecting():
+                yield
+        except APIError as error:
+            raise HostError(f"host {self.host}: {what}: {api_message(error)}", remedy=remedy) from error
+
+    def close(self) -> None:
+        """Close the connections; the next use opens them again."""
+        if self._api is not None:
+            self._api.close()
+            self._api = None

@@ -1,0 +1,72 @@
+"""A real Docker Engine with our test images, and a host on it whose containers go away with the test."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from benchgate.hosts import docker_containers
+from benchgate.hosts.base import ServerSpec
+from benchgate.hosts.docker import DockerHost
+from benchgate.hosts.docker_engine import DockerEngine, EngineConnection
+from benchgate.names import LABEL_CAMPAIGN
+from benchgate.spec.hosts import HostSpec
+from tests.support import base_image
+from tests.support.requirements import require
+
+LOCAL = "unix:///var/run/docker.sock"
+
+
+@pytest.fixture(scope="session")
+def local_api() -> Iterator[Any]:
+    """The local engine with the test images on it."""
+    require("docker")
+    engine = DockerEngine("local", EngineConnection(LOCAL))
+    base_image.ensure_base_image(LOCAL)
+    base_image.build_test_server(engine.api)
+    base_image.build_test_client(engine.api)
+    yield engine.api
+    engine.close()
+
+
+@pytest.fixture
+def campaign() -> str:
+    """A campaign name of this test alone: what it leaves is known by it."""
+    return f"t-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def host(local_api: Any, campaign: str, benchgate_home: Any) -> Iterator[DockerHost]:
+    """A Docker host on the local engine, of a name of its own, so that leases of two tests never meet."""
+    spec = HostSpec.model_validate(
+        {"docker_url": LOCAL, "client_image": base_image.TEST_CLIENT, "placements": {"a": {}, "b": {"port": 8001}}}
+    )
+    made = DockerHost.open(campaign, spec)
+    yield made
+    for left in docker_containers.ours(made.engine, **{LABEL_CAMPAIGN: campaign}):
+        docker_containers.remove(made.engine, left["Id"])
+    made.engine.close()
+
+
+@pytest.fixture
+def server(campaign: str) -> Callable[..., ServerSpec]:
+    """A server to start; keyword arguments replace fields."""
+
+    def make(**fields: Any) -> ServerSpec:
+        given: dict[str, Any] = {
+            "campaign": campaign,
+            "run": f"{campaign}.night-1",
+            "arm": "marlin",
+            "placement": "a",
+            "argv": ["serve", "8000"],
+            "env": {"PLAIN": "yes"},
+            "port": 8000,
+            "image": base_image.TEST_SERVER,
+            "shm_size_gib": 0.1,
+        }
+        return ServerSpec(**{**given, **fields})
+
+    return make
