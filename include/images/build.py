@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+"""Build Benchgate's own images on a Docker Engine: ``python include/images/build.py client [--host NAME]``.
+
+The wheels are fetched here, at the versions and hashes of requirements.txt, for the Python and the machine of the base
+image, and go into the build context unpacked. So the build needs no network and no pip in the image, works on engines
+without egress, and the same Dockerfile serves ``python:3.12-slim`` and a base that was made from Debian packages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+IMAGES = Path(__file__).resolve().parent
+ROOT = IMAGES.parents[1]
+PACKAGE = ROOT / "include" / "benchgate"
+DEFAULT_BASE = "python:3.12-slim"
+
+# What `benchgate bench` imports, and nothing that only a worker needs. A test runs the image, so an import that is
+# missing here does not stay unnoticed.
+CLIENT_PARTS = (
+    "__init__.py",
+    "__main__.py",
+    "py.typed",
+    "errors.py",
+    "names.py",
+    "settings.py",
+    "secrets.py",
+    "records.py",
+    "request_record.py",
+    "client",
+    "metrics",
+    "cli/__init__.py",
+    "cli/bench_command.py",
+)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What goes into an image besides its Dockerfile."""
+
+    packages: tuple[str, ...]  # with everything they need: the lock is installed without resolving again
+    parts: tuple[str, ...] = ()  # of benchgate, below site/benchgate
+    files: tuple[str, ...] = ()  # of benchgate, at the top of the context
+    folders: tuple[str, ...] = ()  # empty ones at the top of the context
+    version_of: str | None = None  # the package whose version is the engine's
+
+
+RECIPES = {
+    "client": Recipe(
+        packages=(
+            "httptools",
+            "uvloop",
+            "orjson",
+            "pyarrow",
+            "numpy",
+            "ijson",
+            "pydantic",
+            "pydantic-core",
+            "annotated-types",
+            "typing-extensions",
+            "typing-inspection",
+        ),
+        parts=CLIENT_PARTS,
+        folders=("out",),
+    ),
+    "llamacpp": Recipe(packages=("xllamacpp",), files=("engines/llamacpp_server.py",), version_of="xllamacpp"),
+}
+# Parts of wheels that only matter to somebody who compiles against them or tests them; a third of pyarrow.
+_UNUSED = ("pyarrow/include", "pyarrow/tests", "pyarrow/src", "numpy/tests", "numpy/f2py", "bin")
+_UNUSED_GLOBS = ("pyarrow/libarrow_flight*", "pyarrow/_flight*", "pyarrow/libarrow_substrait*", "pyarrow/_substrait*")
+
+
+class BuildError(Exception):
+    """The image cannot be built; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The Python that the wheels are for."""
+
+    python: str  # 3.12
+    machine: str  # x86_64 | aarch64
+
+    @property
+    def markers(self) -> dict[str, str]:
+        """The environment in which requirement markers are read."""
+        return {
+            "python_version": self.python,
+            "python_full_version": f"{self.python}.0",
+            "sys_platform": "linux",
+            "platform_system": "Linux",
+            "platform_machine": self.machine,
+            "implementation_name": "cpython",
+            "platform_python_implementation": "CPython",
+            "os_name": "posix",
+        }
+
+
+def locked(lock: str, names: tuple[str, ...], target: Target) -> list[str]:
+    """The requirement lines (``name==version --hash=..``) of ``names`` that hold for ``target``.
+
+    Raises:
+        BuildError: a name that the lock does not have for this Python.
+    """
+    from packaging.markers import Marker
+
+    found: dict[str, str] = {}
+    for block in re.split(r"\n(?=[A-Za-z0-9])", lock):
+        match = re.match(r"([A-Za-z0-9_.-]+)==([^\s;\\]+)\s*(?:;\s*([^\\\n]+?))?\s*\\?\n", block + "\n")
+        if match is None:
+            continue
+        name, version, marker = match.groups()
+        if marker and not Marker(marker).evaluate(target.markers):
+            continue
+        hashes = re.findall(r"--hash=sha256:[0-9a-f]{64}", block)
+        found[name.lower()] = " ".join([f"{name}=={version}", *hashes])
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise BuildError(f"requirements.txt has no {', '.join(missing)} for Python {target.python}; run `make lock`")
+    return [found[name] for name in names]
+
+
+def install(requirements: list[str], target: Target, site: Path) -> None:
+    """Unpack the wheels of ``requirements`` into ``site``; hashes are checked, nothing is compiled or resolved."""
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.write("\n".join(requirements) + "\n")
+        file.flush()
+        common = ["--no-deps", "--require-hashes", "--target", str(site), "-r", file.name]
+        if shutil.which("uv"):
+            platform = f"{target.machine}-manylinux_2_31"
+            command = ["uv", "pip", "install", "-q", "--python-platform", platform, "--python-version", target.python]
+            command += ["--only-binary", ":all:", *common]
+        else:
+            command = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+            command += ["--only-binary=:all:", "--implementation", "cp", "--python-version", target.python]
+            for tag in ("manylinux_2_31", "manylinux_2_28", "manylinux_2_17", "manylinux2014"):
+                command += ["--platform", f"{tag}_{target.machine}"]
+            command += common
+        result = subprocess.run(command, check=False, capture_output=True, text=True)
+    if result.returncode != 0:
+        said = result.stderr.strip()[-1500:]
+        raise BuildError(f"the wheels for Python {target.python} on {target.machine} could not be fetched:\n{said}")
+
+
+def prepare(kind: str, target: Target, context: Path) -> dict[str, str]:
+    """Fill ``context`` for an image and return its build arguments."""
+    recipe = RECIPES[kind]
+    site = context / "site"
+    site.mkdir(parents=True)
+    requirements = locked((ROOT / "requirements.txt").read_text(), recipe.packages, target)
+    install(requirements, target, site)
+    for unused in _UNUSED:
+        shutil.rmtree(site / unused, ignore_errors=True)
+    for pattern in _UNUSED_GLOBS:
+        for path in site.glob(pattern):
+            path.unlink()
+    for part in recipe.parts:
+        copy(PACKAGE / part, site / "benchgate" / part)
+    for name in recipe.files:
+        copy(PACKAGE / name, context / Path(name).name)
+    for folder in recipe.folders:
+        (context / folder).mkdir()
+    copy(IMAGES / kind / "Dockerfile", context / "Dockerfile")
+    if recipe.version_of is None:
+        return {}
+    pinned = requirements[recipe.packages.index(recipe.version_of)]
+    return {"ENGINE_VERSION": pinned.split("==", 1)[1].split()[0]}
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copy a file or a folder without byte code."""
+    if not source.exists():
+        raise BuildError(f"{source} is missing; is this a whole checkout?")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
+    else:
+        shutil.copy(source, target)
+
+
+def pack(context: Path) -> io.BufferedRandom:
+    """The context as a tar file with fixed owners and times, so that the same content meets the build cache."""
+
+    def plain(info: tarfile.TarInfo) -> tarfile.TarInfo:
+        info.uid = info.gid = 0
+        info.uname = info.gname = ""
+        info.mtime = 315532800  # 1980: byte code and zip files cannot hold older times
+        info.mode = 0o755 if info.isdir() or info.mode & 0o100 else 0o644
+        return info
+
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - it is handed to the caller
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        for path in sorted(context.rglob("*")):
+            archive.add(path, str(path.relative_to(context)), recursive=False, filter=plain)
+    file.seek(0)
+    return file
+
+
+def target_of(api: Any, base: str) -> Target:
+    """Ask the base image which Python and which machine it is.
+
+    Raises:
+        BuildError: the engine does not have it, or it has no python3.
+    """
+    from docker.errors import APIError, ImageNotFound
+
+    try:
+        machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(api.inspect_image(base)["Architecture"])
+    except ImageNotFound:
+        raise BuildError(
+            f"the base image {base} is not on this engine; `docker pull {base}` there, or make one from Debian "
+            "packages with .ci/build-base-image and give it as --base benchgate/pybase:bookworm"
+        ) from None
+    if machine is None:
+        raise BuildError(f"the base image {base} is for a machine that has no wheels; use amd64 or arm64")
+    script = "import sys; print('%d.%d' % sys.version_info[:2])"
+    body = {"Image": base, "Entrypoint": ["python3", "-c", script], "Cmd": [], "HostConfig": {"NetworkMode": "none"}}
+    container = api.create_container_from_config(body)["Id"]
+    try:
+        api.start(container)
+        code = api.wait(container)["StatusCode"]
+        said = api.logs(container).decode(errors="replace").strip()
+    except APIError as error:
+        raise BuildError(f"the base image {base} cannot run python3: {error.explanation}") from error
+    finally:
+        api.remove_container(container, force=True, v=True)
+    if code != 0 or not re.fullmatch(r"3\.\d+", said):
+        raise BuildError(f"the base image {base} cannot run python3: {said[-300:]}")
+    return Target(said, machine)
+
+
+def build(api: Any, kind: str, *, tag: str, base: str = DEFAULT_BASE) -> Iterator[str]:
+    """Build one image; yields what the engine says, line by line.
+
+    Raises:
+        BuildError: the base is missing, a wheel cannot be had, or a step failed.
+    """
+    target = target_of(api, base)
+    yield f"{kind}: wheels for Python {target.python} on {target.machine}"
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = prepare(kind, target, Path(folder))
+        with pack(Path(folder)) as context:
+            said = api.build(
+                fileobj=context,
+                custom_context=True,
+                tag=tag,
+                rm=True,
+                forcerm=True,
+                network_mode="none",
+                buildargs={"BASE": base, **arguments},
+                decode=True,
+            )
+            for line in said:
+                if "error" in line:
+                    raise BuildError(f"{kind}: {line['error'].strip()}")
+                if text := line.get("stream", "").strip():
+                    yield f"{kind}: {text}"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Command line; 0 when every image was built."""
+    sys.path.insert(0, str(ROOT / "include"))
+    from benchgate.errors import BenchgateError
+    from benchgate.hosts.docker_engine import DockerEngine, EngineConnection, connection_of
+
+    parser = argparse.ArgumentParser(description="Build Benchgate's own images on a Docker Engine.")
+    parser.add_argument("kind", nargs="+", choices=sorted(RECIPES))
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--docker-url", default="unix:///var/run/docker.sock", help="default: %(default)s")
+    where.add_argument("--host", help="a host of include/hosts.yaml instead")
+    parser.add_argument("--base", default=DEFAULT_BASE, help="image with python3, default: %(default)s")
+    parser.add_argument("--tag", help="default: benchgate/KIND:latest")
+    args = parser.parse_args(argv)
+    if args.tag and len(args.kind) > 1:
+        parser.error("--tag goes with one image")
+    try:
+        if args.host:
+            from benchgate.spec.load import load_inventory
+
+            inventory = load_inventory()
+            if args.host not in inventory.hosts:
+                raise BuildError(f"no host {args.host} in the inventory; there are {', '.join(inventory.hosts)}")
+            engine = DockerEngine(args.host, connection_of(args.host, inventory.hosts[args.host]))
+        else:
+            engine = DockerEngine("local", EngineConnection(args.docker_url))
+        api = engine.api_with_timeout(600)
+        for kind in args.kind:
+            for line in build(api, kind, tag=args.tag or f"benchgate/{kind}:latest", base=args.base):
+                print(line, flush=True)
+    except (BuildError, BenchgateError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
