@@ -1,0 +1,175 @@
+"""Plain tables for terminals and Markdown. An unknown value is an en dash, never a 0."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from benchgate.analysis.findings import INCONCLUSIVE, Comparison
+from benchgate.analysis.levels import Level
+from benchgate.analysis.measures import BY_NAME, MEASURES
+from benchgate.analysis.reversals import factor
+from benchgate.names import load_label
+
+UNKNOWN = "–"
+SHORT_TITLES = {
+    "ttft_p50_ms": "TTFT p50",
+    "ttfv_p50_ms": "TTFV p50",
+    "tpot_p50_ms": "TPOT p50",
+    "itl_p50_ms": "ITL p50",
+    "e2e_p50_ms": "E2E p50",
+    "decode_tok_s": "decode tok/s",
+    "prefill_tok_s": "prefill tok/s",
+    "error_rate": "error rate",
+    "kv_tokens": "KV tokens",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A titled table of short texts."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+    numeric: frozenset[int] = frozenset()  # columns that are aligned to the right
+
+    def text(self) -> str:
+        """For a terminal: aligned by display width, no colour."""
+        if not self.rows:
+            return f"{self.title}\n  (none)\n"
+        lines = [[_plain(value) for value in row] for row in (self.columns, *self.rows)]
+        widths = [max(_width(line[i]) for line in lines) for i in range(len(self.columns))]
+        out = [self.title]
+        for number, line in enumerate(lines):
+            cells = [_pad(value, widths[i], right=number > 0 and i in self.numeric) for i, value in enumerate(line)]
+            out.append("  " + "  ".join(cells).rstrip())
+            if number == 0:
+                out.append("  " + "  ".join("-" * width for width in widths))
+        out += [f"  {_plain(note)}" for note in self.notes]
+        return "\n".join(out) + "\n"
+
+    def markdown(self) -> str:
+        """For Markdown: pipes and newlines in values are escaped, so that no value can break the table."""
+        out = [f"### {_markdown(self.title)}", ""]
+        if not self.rows:
+            return "\n".join([*out, "(none)", ""])
+        out.append("| " + " | ".join(map(_markdown, self.columns)) + " |")
+        out.append("|" + "|".join("---:" if i in self.numeric else "---" for i in range(len(self.columns))) + "|")
+        out += ["| " + " | ".join(map(_markdown, row)) + " |" for row in self.rows]
+        out += ["", *(f"{_markdown(note)}  " for note in self.notes)] if self.notes else []
+        return "\n".join(out) + "\n"
+
+
+def _plain(text: str) -> str:
+    """One line without control characters, so that a server's words cannot drive the terminal."""
+    return "".join(" " if unicodedata.category(c)[0] == "C" else c for c in text)
+
+
+def _width(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else 1 for c in text)
+
+
+def _pad(text: str, width: int, *, right: bool) -> str:
+    space = " " * (width - _width(text))
+    return space + text if right else text + space
+
+
+def _markdown(text: str) -> str:
+    """HTML is escaped as well: most Markdown viewers would run it."""
+    safe = _plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    for character in "\\`|*_[]":
+        safe = safe.replace(character, "\\" + character)
+    return safe
+
+
+def number(value: float | None, unit: str = "") -> str:
+    """``value`` with three significant digits and thousands separators; an en dash when unknown."""
+    if value is None:
+        return UNKNOWN
+    if unit == "share":
+        return f"{100 * value:.2f} %"
+    size = abs(value)
+    digits = 0 if size >= 100 or size == 0 else 1 if size >= 10 else 2 if size >= 1 else 3
+    return f"{value:,.{digits}f}"
+
+
+def percent(value: float | None) -> str:
+    """A relative change as ``+4.2 %``."""
+    return UNKNOWN if value is None else f"{100 * value:+.1f} %"
+
+
+def load_words(users: int | None, request_rate: float | None) -> str:
+    """``64 users`` or ``2.5 requests/s``."""
+    if users is not None:
+        return f"{users} user{'' if users == 1 else 's'}"
+    return f"{request_rate:g} requests/s"
+
+
+def _shown_metrics(names: Iterable[str]) -> list[str]:
+    present = set(names)
+    return [measure.name for measure in MEASURES if measure.name in present]
+
+
+def level_table(levels: Sequence[Level], *, basis: str = "published") -> Table:
+    """What each arm does: median of the repeats, each metric a column."""
+    rows = [level for level in levels if level.basis == basis]
+    metrics = _shown_metrics(level.metric for level in rows)
+    order: dict[tuple[str, str, int | None, float | None], dict[str, Level]] = {}
+    for level in rows:
+        order.setdefault((level.workload, level.arm, level.users, level.request_rate), {})[level.metric] = level
+    body = []
+    for (workload, arm, users, rate), found in sorted(order.items(), key=_by_context):
+        repeats = max(level.repeats for level in found.values())
+        values = [number(found[m].middle if m in found else None, BY_NAME[m].unit) for m in metrics]
+        body.append((workload, load_words(users, rate), arm, str(repeats), *values))
+    units = [f"{SHORT_TITLES[m]} ms" if BY_NAME[m].unit == "ms" else SHORT_TITLES[m] for m in metrics]
+    return Table(
+        "Medians over repeats" if basis == "published" else "Measured, but refused by a gate: not for quoting",
+        ("workload", "load", "arm", "repeats", *units),
+        tuple(body),
+        numeric=frozenset(range(3, 4 + len(metrics))),
+    )
+
+
+def _by_context(item: tuple[tuple[str, str, int | None, float | None], object]) -> tuple[str, float, float, str]:
+    workload, arm, users, rate = item[0]
+    return workload, float(users or 0), rate or 0.0, arm
+
+
+def verdict_words(comparison: Comparison) -> str:
+    """``1.36x [1.30, 1.42] faster``; inconclusive ones say what they would have seen."""
+    if comparison.point is None:
+        return comparison.verdict
+    text = f"{factor(comparison)} {comparison.verdict}"
+    if comparison.verdict == INCONCLUSIVE and comparison.smallest_visible is not None:
+        unit = " %" if comparison.effect == "ratio" else " points"
+        text += f" (could see {100 * comparison.smallest_visible:.0f}{unit})"
+    return text
+
+
+def comparison_table(comparisons: Sequence[Comparison], *, basis: str = "published") -> Table:
+    """Arms against their baseline: one line for workload, load and arm, each metric its own column."""
+    rows = [c for c in comparisons if c.basis == basis]
+    metrics = _shown_metrics(c.metric for c in rows)
+    order: dict[tuple[str, int | None, float | None, str, str], dict[str, Comparison]] = {}
+    for c in rows:
+        order.setdefault((c.workload, c.users, c.request_rate, c.arm, c.baseline), {})[c.metric] = c
+    body, designs, notes = [], set(), []
+    for (workload, users, rate, arm, base), found in order.items():
+        values = [verdict_words(found[m]) if m in found else UNKNOWN for m in metrics]
+        body.append((workload, load_words(users, rate), f"{arm} / {base}", *values))
+        designs |= {c.design for c in found.values()}
+        refused = {c.reason for c in found.values() if c.verdict in ("refused", "no value")}
+        notes += [f"{workload} {load_label(users, rate)}, {arm} / {base}: {reason}" for reason in sorted(refused)]
+    pairing = f"Pairing: {', '.join(sorted(designs))}." if designs else ""
+    return Table(
+        "Arms against the baseline (ratio, 95 % interval)"
+        if basis == "published"
+        else "Arms against the baseline, on cells that a gate refused: not for quoting",
+        ("workload", "load", "arm / baseline", *(SHORT_TITLES[m] for m in metrics)),
+        tuple(body),
+        tuple(filter(None, [pairing, *dict.fromkeys(notes)])),
+    )
