@@ -21,6 +21,8 @@ def parts(launch: LaunchRecord) -> dict[str, object]:
         "model_id": launch.model_id,
         "model_revision": launch.model_revision,
         "args": launch.args,
+        # the values too: VLLM_MXFP4_USE_MARLIN=0 and =1 are two arms
+        "env": launch.env,
         "env_names": sorted(launch.env_names),
     }
     if launch.image is not None:

@@ -184,7 +184,8 @@ class LaunchRecord(Record):
     needs_vocab: bool = False
     gpus: list[str] = []  # of the placement; empty: CPU only
     args: dict[str, object] = {}
-    env_names: list[str] = []
+    env: dict[str, str] = {}  # as written in the campaign; never secrets
+    env_names: list[str] = []  # every variable that Benchgate set, secrets included, without values
     command: list[str] = []  # secrets masked
     simulated: bool = False
     host_facts: HostFacts | None = None

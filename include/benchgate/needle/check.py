@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from benchgate.client.wire.faults import classify
 from benchgate.errors import BenchgateError
 from benchgate.needle import haystack
 from benchgate.records import NeedleCheck, NeedleResult
@@ -23,7 +24,6 @@ from benchgate.secrets import mask
 Post = Callable[[str, bytes, float], tuple[int, bytes]]
 
 _CUT = 300  # characters of an answer or message that a person needs to see
-_OVERFLOW = re.compile(r"context (?:length|size|window)|exceed_context|maximum model length|longer than", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,8 @@ def _ask(request: NeedleRequest, needle: haystack.Needle, prompt: str, post: Pos
     except ValueError:
         answer = None
     if status >= 400 or not isinstance(answer, dict) or "choices" not in answer:
-        if status >= 400 and _OVERFLOW.search(text):
-            kind = "context_overflow"
-        elif status >= 400:
-            kind = "http_5xx" if status >= 500 else "http_4xx"
-        else:
-            kind = "bad_response"
+        default = "bad_response" if status < 400 else "http_5xx" if status >= 500 else "http_4xx"
+        kind = classify(text, default)
         return _result(needle, None, "", started, kind, text)
     tokens = (answer.get("usage") or {}).get("prompt_tokens")
     message = (answer["choices"] or [{}])[0].get("message") or {}

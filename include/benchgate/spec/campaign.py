@@ -61,6 +61,8 @@ class NeedleGate(Model):
     depths: list[Annotated[float, Field(ge=0, le=1)]] = Field([0.1, 0.5, 0.9], min_length=1)
     max_tokens: int = Field(256, gt=0)
     max_seconds: float = Field(600, gt=0)
+    # the same documents in every launch and night; None: new ones each time
+    seed: int | None = None
     # stop: an arm that fails is not measured. measure: measure all the same; its cells are unpublishable
     on_failure: Literal["stop", "measure"] = "stop"
 

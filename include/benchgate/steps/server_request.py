@@ -1,0 +1,98 @@
+"""From a planned launch to the server that the host is asked to start."""
+
+from __future__ import annotations
+
+import os
+
+from benchgate.engines import get_engine
+from benchgate.engines.base import ServerRequest
+from benchgate.errors import BenchgateError
+from benchgate.hosts.base import Mount, ServerSpec
+from benchgate.records import LaunchRecord
+from benchgate.steps.context import CampaignRun, now
+
+
+def model_key(model_id: str, revision: str) -> str:
+    """How a model as written is found among the seeds of a host."""
+    return f"{model_id}@{revision}"
+
+
+def server_spec(run: CampaignRun, launch_key: str, secret_values: dict[str, str] | None = None) -> ServerSpec:
+    """The server that a launch starts: command line from the engine's adapter, mounts from the seeds.
+
+    Raises:
+        BenchgateError: the arm's settings can never work, or a seed is missing.
+    """
+    launch = run.launch(launch_key)
+    campaign, (host, placement) = run.campaign, run.places(run.launch(launch_key))
+    seeds, model = run.seeds(launch.host), run.campaign.model_of(launch.arm)
+    image = campaign.image_of(launch.arm) if host.kind == "docker" else None
+    key = model_key(model.id, model.revision)
+    if key not in seeds.models:
+        raise BenchgateError(f"model {key} was not seeded on host {launch.host}", remedy="run the seed step first")
+    in_container = host.kind == "docker"
+    engine = get_engine(campaign.engine_of(launch.arm))
+    command = engine.command(
+        ServerRequest(
+            model_path=seeds.models[key],
+            served_model_name=model.id,
+            args=campaign.args_of(launch.arm),
+            env=campaign.env_of(launch.arm),
+            host="0.0.0.0" if in_container else "127.0.0.1",  # noqa: S104  inside its own network namespace
+            port=placement.port or "{port}",
+            gpu_count=len(placement.gpus),
+            vocab_dir=seeds.vocab_dir,
+            in_container=in_container,
+        )
+    )
+    return ServerSpec(
+        campaign=campaign.campaign,
+        run=run.run,
+        arm=launch.arm,
+        placement=launch.placement,
+        argv=command.argv,
+        env=command.env,
+        port=placement.port,
+        image=seeds.images.get(image) if image else None,
+        entrypoint=command.entrypoint,
+        gpus=placement.gpus,
+        cpus=placement.cpus,
+        shm_size_gib=campaign.shm_size_gib,
+        mounts=[Mount(mount.source, mount.target) for mount in seeds.mounts],
+        secrets=secret_values or {},
+        pinned_host_memory_gib=getattr(engine, "pinned_host_memory_gib", lambda *_: 0.0)(
+            campaign.args_of(launch.arm), campaign.env_of(launch.arm)
+        ),
+        owner_pid=int(os.environ["BENCHGATE_OWNER_PID"]) if os.environ.get("BENCHGATE_OWNER_PID") else None,
+    )
+
+
+def begin_launch(run: CampaignRun, launch_key: str, *, attempt: int = 1) -> LaunchRecord:
+    """Write the launch's record before anything is tried, so that whatever happens has a place to be told."""
+    launch = run.launch(launch_key)
+    campaign, (_, placement) = run.campaign, run.places(launch)
+    model, seeds = campaign.model_of(launch.arm), run.seeds(launch.host)
+    host, _ = run.places(launch)
+    image = campaign.image_of(launch.arm) if host.kind == "docker" else None
+    key = model_key(model.id, model.revision)
+    return run.save_launch(
+        LaunchRecord(
+            launch=launch_key,
+            arm=launch.arm,
+            host=launch.host,
+            placement=launch.placement,
+            attempt=attempt,
+            engine=campaign.engine_of(launch.arm),
+            image=image,
+            image_digest=seeds.images.get(image, "").partition("@")[2] or None if image else None,
+            image_previous_digest=seeds.previous_digests.get(image) if image else None,
+            model_id=model.id,
+            model_revision=seeds.model_revisions.get(key),
+            vocab_sha256=seeds.vocab_sha256,
+            needs_vocab=bool(model.vocab),
+            gpus=placement.gpus,
+            args=dict(campaign.args_of(launch.arm)),
+            env=campaign.env_of(launch.arm),
+            started_at=now(),
+        )
+    )
