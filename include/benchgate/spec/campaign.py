@@ -107,6 +107,7 @@ class ArmSpec(Model):
     engine: EngineName | None = None
     image: str | None = None
     model: ModelSpec | None = None
+    drafts: list[ModelSpec] = []  # further models that the arguments name (speculative decoding); seeded like the model
     args: dict[str, ArgValue] = {}  # engine arguments, names unchanged, without the leading dashes
     env: dict[str, str] = {}
     prove: dict[str, str | int | float | bool] = {}  # proof name -> value that the server's log must show
@@ -140,7 +141,8 @@ class WorkloadSpec(Model):
     users: list[Annotated[int, Field(gt=0)]] | None = Field(None, min_length=1)
     request_rates: list[Annotated[float, Field(gt=0)]] | None = Field(None, min_length=1)  # requests/s
     arrivals: Literal["poisson", "constant", "burst"] = "poisson"  # open loop only
-    requests: int | None = Field(None, gt=0)  # None: as many as max_seconds allows
+    requests: int | None = Field(None, gt=0)  # of a cell; None: as many as max_seconds allows
+    requests_per_user: int | None = Field(None, gt=0)  # instead of requests: every cell lasts about as long
     max_seconds: float = Field(900, gt=0)
     warmup_requests: int | None = Field(None, ge=0)  # None: as many as there are users
     ramp_seconds: float = Field(0, ge=0)
@@ -161,9 +163,17 @@ class WorkloadSpec(Model):
             wrong.append("a synthetic workload needs prompt_tokens")
         if self.dataset != "synthetic" and self.prompt_tokens is not None:
             wrong.append("prompt_tokens belongs to the synthetic dataset")
+        if self.requests_per_user is not None and (self.requests is not None or self.users is None):
+            wrong.append("requests_per_user goes with users, and stands instead of requests")
         if wrong:
             raise ValueError("; ".join(wrong))
         return self
+
+    def requests_at(self, users: int | None) -> int | None:
+        """How many requests a cell sends; None: as many as its time allows."""
+        if self.requests_per_user is not None and users is not None:
+            return self.requests_per_user * users
+        return self.requests
 
     @property
     def loads(self) -> list[tuple[int | None, float | None]]:

@@ -51,6 +51,8 @@ def _placements(path: Path, host: Mapping[str, object]) -> Iterator[Complaint]:
     process = host.get("kind") == "process"
     for name, placement in placements.items():
         here, gpus = (*path, "placements", name), _texts(placement.get("gpus"))
+        if placement.get("port") == 0 and not process:
+            yield Complaint((*here, "port"), "0 (any free port) is for process hosts; a container has its own ports")
         for index, gpu in enumerate(gpus):
             if gpu in gpus[:index]:
                 yield Complaint((*here, "gpus", index), f"GPU {gpu} is already listed")
