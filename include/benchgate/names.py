@@ -17,6 +17,8 @@ OWNER = "benchgate"
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
+_CELL_KEY = re.compile(r"([^@/]+)@([^@/]+)/([^@/]+)/([^@/]+)/(?:u(\d+)|q([0-9.e+-]+))/r(\d+)")
+
 
 def slug(text: str) -> str:
     """``text`` as one safe path segment or container-name part: unsafe runs become one ``-``."""
@@ -41,6 +43,19 @@ def load_label(users: int | None, request_rate: float | None) -> str:
 def cell_key(launch: str, workload: str, users: int | None, request_rate: float | None, repeat: int) -> str:
     """The stable name of a cell within a run. ``repeat`` counts from 1."""
     return f"{launch}/{workload}/{load_label(users, request_rate)}/r{repeat}"
+
+
+def parse_cell_key(cell: str) -> tuple[str, str, str, str, int | None, float | None, int]:
+    """The parts of a :func:`cell_key`: arm, host, placement, workload, users, request rate, repeat.
+
+    Raises:
+        ValueError: ``cell`` was not made by :func:`cell_key`.
+    """
+    match = _CELL_KEY.fullmatch(cell)
+    if match is None:
+        raise ValueError(f"{cell!r} is no cell key: arm@host/placement/workload/load/repeat")
+    arm, host, placement, workload, users, rate, repeat = match.groups()
+    return arm, host, placement, workload, int(users) if users else None, float(rate) if rate else None, int(repeat)
 
 
 def stable_id(*parts: str) -> int:

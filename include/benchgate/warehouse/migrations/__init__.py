@@ -1,0 +1,1 @@
+"""Alembic migrations of the warehouse. They run inside the transaction that ``warehouse.migrate`` opens."""

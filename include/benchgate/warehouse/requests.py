@@ -1,0 +1,231 @@
+"""Request rows: from a cell's Parquet file into the database by the fastest way each database has.
+
+Arithmetic and text run over whole columns in Arrow; a million rows never become Python objects on PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+from upath import UPath
+
+from benchgate.errors import WarehouseError
+from benchgate.warehouse.tables import request
+from benchgate.warehouse.values import clean_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+COLUMNS = tuple(request.columns.keys())
+_REQUIRED = ("request_id", "status")
+_COPIED = [
+    "phase",
+    "status",
+    "http_status",
+    "finish_reason",
+    "near_cap",
+    "prompt_tokens",
+    "completion_tokens",
+    "reasoning_tokens",
+    "token_count_source",
+    "max_tokens",
+    "events",
+    "error_message",
+]
+_STAMPS = {
+    "sent_at_s": "sent_at",
+    "first_token_at_s": "first_token_at",
+    "last_token_at_s": "last_token_at",
+    "ended_at_s": "ended_at",
+}
+_BATCH = 50_000  # rows sent to the database at a time
+
+
+def request_table(source: UPath, cell_id: int, *, latencies_valid: bool) -> pa.Table:
+    """The request rows of one cell, in the columns and order of the table.
+
+    Args:
+        source: Parquet file with the fields of ``request_record.RequestRecord``.
+        cell_id: the cell that the requests belong to.
+        latencies_valid: the cell's latency verdict; otherwise latency columns are NULL (the stamps stay).
+
+    Raises:
+        WarehouseError: the file is missing, is no Parquet, or lacks a column that a row cannot do without.
+    """
+    import pyarrow as pa
+
+    raw = _read(source)
+    types = {column.name: _arrow_type(column) for column in request.columns}
+    count = raw.num_rows
+    columns: dict[str, Any] = {
+        "cell_id": pa.array([cell_id], pa.int64()).take(pa.array([0] * count, pa.int32())),
+        "request": _numbers(raw["request_id"]),
+        "user_number": _column(raw, "user"),
+        **{name: _column(raw, name) for name in _COPIED},
+        **{name: _column(raw, of) for name, of in _STAMPS.items()},
+        "queue_ms": _milliseconds(_column(raw, "queued_at"), _column(raw, "sent_at")),
+        **(_latencies(raw) if latencies_valid else {}),
+    }
+    if raw.schema.get_field_index("phase") < 0:
+        columns["phase"] = pa.array(["measured"] * count)
+    cleaned = []
+    for name in COLUMNS:
+        column = columns.get(name)
+        column = pa.nulls(count, types[name]) if column is None else column
+        cleaned.append(_clean(column, types[name]))
+    return pa.table(cleaned, names=list(COLUMNS))
+
+
+def write_requests(connection: Connection, tables: Iterable[pa.Table]) -> int:
+    """Append request rows inside the caller's transaction; returns how many. The tables are gathered into batches."""
+    written = 0
+    postgres = connection.dialect.name == "postgresql"
+    if postgres:
+        written = _copy(connection, tables)
+    else:
+        insert = f"INSERT INTO request ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
+        cursor = _driver(connection).cursor()
+        for batch in _batches(tables):
+            cursor.executemany(insert, zip(*(column.to_pylist() for column in batch.columns), strict=True))
+            written += batch.num_rows
+    return written
+
+
+def _copy(connection: Connection, tables: Iterable[pa.Table]) -> int:
+    """PostgreSQL's bulk path: COPY of CSV that Arrow writes. Text is quoted, NULL is an empty unquoted field."""
+    from pyarrow import csv
+
+    written = 0
+    options = csv.WriteOptions(include_header=False)
+    statement = f"COPY request ({', '.join(COLUMNS)}) FROM STDIN WITH (FORMAT csv)"
+    with _driver(connection).cursor() as cursor, cursor.copy(statement) as copy:
+        for batch in _batches(tables):
+            buffer = io.BytesIO()
+            csv.write_csv(batch, buffer, options)
+            copy.write(buffer.getbuffer())
+            written += batch.num_rows
+    return written
+
+
+def _driver(connection: Connection) -> Any:
+    """The driver's own connection, inside the transaction that SQLAlchemy opened on it."""
+    return connection.connection.driver_connection
+
+
+def _batches(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    import pyarrow as pa
+
+    waiting: list[pa.Table] = []
+    rows = 0
+    for table in tables:
+        waiting.append(table)
+        rows += table.num_rows
+        if rows >= _BATCH:
+            yield pa.concat_tables(waiting)
+            waiting, rows = [], 0
+    if rows:
+        yield pa.concat_tables(waiting)
+
+
+def _read(source: UPath) -> pa.Table:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(pa.BufferReader(source.read_bytes()))
+    except FileNotFoundError as error:
+        raise WarehouseError(
+            f"request records {source} are missing", remedy="measure the cell again, or load without it"
+        ) from error
+    except (pa.ArrowInvalid, OSError) as error:
+        raise WarehouseError(f"request records {source} cannot be read as Parquet: {error}") from error
+    for name in _REQUIRED:
+        if table.schema.get_field_index(name) < 0:
+            raise WarehouseError(f"request records {source} have no column {name}")
+    return table
+
+
+def _latencies(raw: pa.Table) -> dict[str, Any]:
+    """The latencies of docs/metrics.md, in ms.
+
+    TTFT, TTFV and E2E begin when the request was sent, in an open loop when it should have been sent. TPOT is the time
+    from first to last token divided by the tokens after the first; NULL below two tokens.
+    """
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    sent, intended = _column(raw, "sent_at"), _column(raw, "intended_at")
+    start = sent if intended is None else pc.coalesce(_float(intended), _float(sent)) if sent is not None else intended
+
+    found = {
+        "ttft_ms": _milliseconds(start, _column(raw, "first_token_at")),
+        "ttfv_ms": _milliseconds(start, _column(raw, "first_visible_at")),
+        "e2e_ms": _milliseconds(start, _column(raw, "last_token_at")),
+    }
+    stream, tokens = (
+        _milliseconds(_column(raw, "first_token_at"), _column(raw, "last_token_at")),
+        _column(raw, "completion_tokens"),
+    )
+    if stream is not None and tokens is not None:
+        gaps = pc.subtract(pc.cast(tokens, pa.float64()), 1.0)
+        found["tpot_ms"] = pc.divide(stream, pc.if_else(pc.greater_equal(gaps, 1.0), gaps, None))
+    return found
+
+
+def _milliseconds(start: Any, end: Any) -> Any:
+    from pyarrow import compute as pc
+
+    if start is None or end is None:
+        return None
+    return pc.multiply(pc.subtract(_float(end), _float(start)), 1000.0)
+
+
+def _float(column: Any) -> Any:
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    return pc.cast(column, pa.float64())  # a column without any value has no type of its own
+
+
+def _numbers(ids: Any) -> Any:
+    """Request numbers: the client's, or the position in the file where several client processes counted alike."""
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    unique = ids.null_count == 0 and pc.count_distinct(ids).as_py() == len(ids)
+    return ids if unique else pa.array(range(len(ids)), pa.int64())
+
+
+def _column(raw: pa.Table, name: str) -> Any:
+    return raw[name] if raw.schema.get_field_index(name) >= 0 else None
+
+
+def _arrow_type(column: sa.Column[Any]) -> Any:
+    import pyarrow as pa
+
+    if isinstance(column.type, sa.Boolean):
+        return pa.bool_()
+    if isinstance(column.type, (sa.BigInteger, sa.Integer)):
+        return pa.int64()
+    return pa.float64() if isinstance(column.type, sa.Double) else pa.string()
+
+
+def _clean(column: Any, kind: Any) -> Any:
+    """``column`` as ``kind``, fit for both databases: NaN is NULL, text is cleaned once for each distinct value."""
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    column = pc.cast(column, kind)
+    if kind == pa.float64():
+        return pc.if_else(pc.is_finite(column), column, None)
+    if kind == pa.string() and len(column):
+        encoded = column.dictionary_encode()
+        texts = pa.array([clean_text(text) for text in encoded.dictionary.to_pylist()], pa.string())
+        return texts.take(encoded.indices)
+    return column

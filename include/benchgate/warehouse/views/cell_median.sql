@@ -1,0 +1,52 @@
+-- Repeats folded into their median: one row a run, arm, placement, workload and load. The base of the comparisons.
+-- Each metric keeps its own column. n counts published repeats, latency_n those whose latencies are valid.
+CREATE VIEW cell_median AS
+WITH value AS (
+    -- one row a cell and metric, so that one window ranks them all
+    SELECT run_id, cell_id, 'ttft_p50_ms' AS metric, ttft_p50_ms AS value, campaign, run, night, run_started_at,
+        baseline_arm, arm, host, placement, workload, load_label, client_name, metric_definition, token_count_source
+    FROM published_cell
+    UNION ALL
+    SELECT run_id, cell_id, 'tpot_p50_ms', tpot_p50_ms, campaign, run, night, run_started_at,
+        baseline_arm, arm, host, placement, workload, load_label, client_name, metric_definition, token_count_source
+    FROM published_cell
+    UNION ALL
+    SELECT run_id, cell_id, 'decode_tok_s', decode_tok_s, campaign, run, night, run_started_at,
+        baseline_arm, arm, host, placement, workload, load_label, client_name, metric_definition, token_count_source
+    FROM published_cell
+    UNION ALL
+    SELECT run_id, cell_id, 'prefill_tok_s', prefill_tok_s, campaign, run, night, run_started_at,
+        baseline_arm, arm, host, placement, workload, load_label, client_name, metric_definition, token_count_source
+    FROM published_cell
+),
+ranked AS (
+    SELECT
+        value.*,
+        -- NULLs rank last on both databases, so places 1..known are the known values
+        ROW_NUMBER() OVER (series ORDER BY CASE WHEN value IS NULL THEN 1 ELSE 0 END, value) AS place,
+        COUNT(value) OVER series AS known
+    FROM value
+    WINDOW series AS (
+        PARTITION BY campaign, run, run_id, night, run_started_at, baseline_arm, arm, host, placement, workload,
+            load_label, client_name, metric_definition, token_count_source, metric
+    )
+),
+middle AS (
+    -- the middle one of an odd number, both middle ones of an even number
+    SELECT ranked.*,
+        CASE WHEN value IS NOT NULL AND place IN ((known + 1) / 2, (known + 2) / 2) THEN value END AS middle_value
+    FROM ranked
+)
+SELECT
+    campaign, run, night, run_started_at, baseline_arm, arm, host, placement, workload, load_label,
+    client_name, metric_definition, token_count_source,
+    COUNT(DISTINCT cell_id) AS n,
+    SUM(CASE WHEN metric = 'ttft_p50_ms' AND value IS NOT NULL THEN 1 ELSE 0 END) AS latency_n,
+    AVG(CASE WHEN metric = 'ttft_p50_ms' THEN middle_value END) AS ttft_p50_ms,
+    AVG(CASE WHEN metric = 'tpot_p50_ms' THEN middle_value END) AS tpot_p50_ms,
+    AVG(CASE WHEN metric = 'decode_tok_s' THEN middle_value END) AS decode_tok_s,
+    AVG(CASE WHEN metric = 'prefill_tok_s' THEN middle_value END) AS prefill_tok_s,
+    run_id
+FROM middle
+GROUP BY campaign, run, run_id, night, run_started_at, baseline_arm, arm, host, placement, workload, load_label,
+    client_name, metric_definition, token_count_source;

@@ -1,0 +1,61 @@
+-- Percentiles computed again from the request rows, beside the stored ones: linear interpolation between the two
+-- nearest ranks, over successful measured requests. agrees is 1 when all four are within a millionth of each other.
+CREATE VIEW request_percentile_check AS
+WITH sample AS (
+    SELECT cell_id, 'ttft' AS metric, ttft_ms AS value
+    FROM request WHERE phase = 'measured' AND status = 'ok' AND ttft_ms IS NOT NULL
+    UNION ALL
+    SELECT cell_id, 'tpot', tpot_ms
+    FROM request WHERE phase = 'measured' AND status = 'ok' AND tpot_ms IS NOT NULL
+    UNION ALL
+    SELECT cell_id, 'e2e', e2e_ms
+    FROM request WHERE phase = 'measured' AND status = 'ok' AND e2e_ms IS NOT NULL
+),
+ranked AS (
+    SELECT
+        cell_id, metric, value,
+        ROW_NUMBER() OVER (PARTITION BY cell_id, metric ORDER BY value) - 1 AS place,
+        LEAD(value) OVER (PARTITION BY cell_id, metric ORDER BY value) AS next_value,
+        COUNT(*) OVER (PARTITION BY cell_id, metric) AS n
+    FROM sample
+),
+again AS (
+    -- percentile p lies at place (n - 1) * p / 100; integer division gives its lower neighbour on both databases
+    SELECT
+        cell_id, metric, MAX(n) AS n,
+        MAX(CASE WHEN place = (n - 1) * 50 / 100
+            THEN value + (COALESCE(next_value, value) - value) * ((n - 1) * 50 % 100) / 100.0 END) AS p50,
+        MAX(CASE WHEN place = (n - 1) * 90 / 100
+            THEN value + (COALESCE(next_value, value) - value) * ((n - 1) * 90 % 100) / 100.0 END) AS p90,
+        MAX(CASE WHEN place = (n - 1) * 95 / 100
+            THEN value + (COALESCE(next_value, value) - value) * ((n - 1) * 95 % 100) / 100.0 END) AS p95,
+        MAX(CASE WHEN place = (n - 1) * 99 / 100
+            THEN value + (COALESCE(next_value, value) - value) * ((n - 1) * 99 % 100) / 100.0 END) AS p99
+    FROM ranked
+    GROUP BY cell_id, metric
+),
+stored AS (
+    SELECT cell_id, run_id, cell, 'ttft' AS metric, ttft_n AS n, ttft_p50_ms AS p50, ttft_p90_ms AS p90,
+        ttft_p95_ms AS p95, ttft_p99_ms AS p99
+    FROM cell
+    UNION ALL
+    SELECT cell_id, run_id, cell, 'tpot', tpot_n, tpot_p50_ms, tpot_p90_ms, tpot_p95_ms, tpot_p99_ms FROM cell
+    UNION ALL
+    SELECT cell_id, run_id, cell, 'e2e', e2e_n, e2e_p50_ms, e2e_p90_ms, e2e_p95_ms, e2e_p99_ms FROM cell
+)
+SELECT
+    r.campaign, r.run, r.night, stored.cell, stored.metric,
+    stored.n AS stored_n, again.n AS recomputed_n,
+    stored.p50 AS stored_p50_ms, again.p50 AS recomputed_p50_ms,
+    stored.p90 AS stored_p90_ms, again.p90 AS recomputed_p90_ms,
+    stored.p95 AS stored_p95_ms, again.p95 AS recomputed_p95_ms,
+    stored.p99 AS stored_p99_ms, again.p99 AS recomputed_p99_ms,
+    CASE WHEN stored.n = again.n
+        AND ABS(stored.p50 - again.p50) <= 1e-6 * ABS(again.p50)
+        AND ABS(stored.p90 - again.p90) <= 1e-6 * ABS(again.p90)
+        AND ABS(stored.p95 - again.p95) <= 1e-6 * ABS(again.p95)
+        AND ABS(stored.p99 - again.p99) <= 1e-6 * ABS(again.p99) THEN 1 ELSE 0 END AS agrees,
+    stored.cell_id, stored.run_id
+FROM stored
+JOIN again ON again.cell_id = stored.cell_id AND again.metric = stored.metric
+JOIN campaign_run AS r ON r.run_id = stored.run_id;
