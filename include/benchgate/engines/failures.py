@@ -8,12 +8,14 @@ process above. So the first line of the most telling kind wins, and lines that o
 from __future__ import annotations
 
 import re
+from collections import deque
 from dataclasses import dataclass, field
 
 from benchgate.engines.log_reader import LogLine, evidence
 from benchgate.records import Evidence, ExitInfo, Failure, FailureKind
 
 CERTAIN, LIKELY, HINT = 3, 2, 1
+NEAR_LINES = 60
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class FailureWords:
         weight: a heavier kind wins over a lighter one that came earlier.
         while_serving: counts after the server was ready as well (before that, everything counts).
         denies_ready: the server was never reachable, whatever it printed before.
+        near: counts only when this pattern stood in one of the ``NEAR_LINES`` interesting lines before.
     """
 
     kind: FailureKind
@@ -39,6 +42,7 @@ class FailureWords:
     weight: int = CERTAIN
     while_serving: bool = False
     denies_ready: bool = False
+    near: str | None = None
     compiled: re.Pattern[str] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -53,11 +57,13 @@ class Crash:
         pointers: words of lines that only say "look above"; never a root cause.
         engine_died: words that say that the engine (not the HTTP front) is gone.
         engine_process: names of processes that hold the engine, searched in the line's process name.
+        stopping: words of an orderly shutdown; a process that goes away after them did not die.
     """
 
     pointers: tuple[str, ...] = ()
     engine_died: tuple[str, ...] = ()
     engine_process: str = r"(?!)"
+    stopping: tuple[str, ...] = ()
 
 
 # The last line of a traceback: raw, behind a logger's "ERROR 11-30 09:01:24 [core.py:838] ", or in a group ("  | ").
@@ -86,6 +92,8 @@ class RootCause:
     engine_died: Evidence | None = None
     in_traceback: set[str] = field(default_factory=set)
     denied: bool = False
+    stopping: bool = False
+    recent: deque[str] = field(default_factory=lambda: deque(maxlen=NEAR_LINES))
 
     def look(self, line: LogLine, *, ready: bool) -> None:
         """Read one line; ``ready`` says whether the server has been ready before it."""
@@ -95,6 +103,8 @@ class RootCause:
             match = words.compiled.search(line.text)
             if match is None or (self.best is not None and self.best[0] >= words.weight):
                 continue
+            if words.near is not None and not any(re.search(words.near, text) for text in self.recent):
+                continue
             groups = [group or "?" for group in match.groups()]
             reason = f"{words.reason.format(*groups)}; {words.remedy}"
             self.best = (
@@ -102,10 +112,13 @@ class RootCause:
                 Failure(kind=words.kind, reason=reason, evidence=evidence(line, match.start())),
             )
             self.denied = self.denied or words.denies_ready
-        if self.engine_died is None and any(words in line.text for words in self.crash.engine_died):
-            self.engine_died = evidence(line)
-        if not ready:
+        self.stopping = self.stopping or (ready and any(words in line.text for words in self.crash.stopping))
+        if self.engine_died is None and not self.stopping:
+            died = next((words for words in self.crash.engine_died if words in line.text), None)
+            self.engine_died = evidence(line, line.text.find(died)) if died else None
+        if not ready or self.engine_died is not None:
             self._look_for_exception(line)
+        self.recent.append(line.text[:500])
 
     def _look_for_exception(self, line: LogLine) -> None:
         if "Traceback (most recent call last)" in line.text:

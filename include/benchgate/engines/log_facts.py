@@ -7,16 +7,19 @@ function. A new engine is one file.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from benchgate.engines.base import LogFacts
 from benchgate.engines.failures import Crash, FailureWords, RootCause
-from benchgate.engines.log_reader import LogLine, evidence, lines_with
+from benchgate.engines.log_reader import LineFilter, LogLine, evidence, lines_with
 from benchgate.engines.proofs import Fact, Sightings
 from benchgate.records import Evidence
 
 MAX_WARNINGS = 50
+MAX_WARNINGS_OF_A_KIND = 10
+_NEAR = ("pin_memory", "cudaHost", "cudaMallocHost")  # traceback frames that FailureWords.near looks for
 RawLines = Iterable[str | bytes | tuple[int, bytes]]
 Finish = Callable[[Sightings, list[Evidence]], None]
 
@@ -53,6 +56,7 @@ class Words:
         ready: any of these means that the server accepts requests.
         warnings: lines a person should see beside the proofs.
         compiling: kernels compiled (or tuned) in a line that only counts while requests are served.
+        bulk: literals of the lines that make its log long and say nothing to us (requests answered, throughput).
         finish: works out what several lines say together (how a pool's size was formed, two kernels claimed).
     """
 
@@ -63,19 +67,21 @@ class Words:
     warnings: tuple[Said, ...] = ()
     compiling: tuple[Said, ...] = ()
     finish: Finish | None = None
-    filter: re.Pattern[bytes] = field(init=False, compare=False, repr=False)
+    bulk: tuple[str, ...] = ()
+    filter: LineFilter = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         literals = {
             *(fact.words for fact in self.facts),
             *(failure.words for failure in self.failures),
             *self.crash.engine_died,
+            *self.crash.stopping,
+            *_NEAR,
             *(item.words for item in (*self.ready, *self.warnings, *self.compiling)),
             "Traceback (most recent call last)",
             *("Error", "Exception", "OutOfMemory"),
         }
-        pattern = b"|".join(re.escape(literal.encode()) for literal in sorted(literals))
-        object.__setattr__(self, "filter", re.compile(pattern))
+        object.__setattr__(self, "filter", LineFilter(literals, self.bulk))
 
 
 def parse(words: Words, lines: RawLines) -> LogFacts:
@@ -84,6 +90,7 @@ def parse(words: Words, lines: RawLines) -> LogFacts:
     cause = RootCause(words.failures, words.crash)
     facts = list(words.facts)
     warnings: list[Evidence] = []
+    kinds: Counter[str] = Counter()
     ready = False
     count = 0
     for line in lines_with(lines, words.filter):
@@ -95,9 +102,11 @@ def parse(words: Words, lines: RawLines) -> LogFacts:
         if not ready and any(item.in_line(line) for item in words.ready):
             ready = True
             seen.add("ready", True, line, 0)
-        if len(warnings) < MAX_WARNINGS:
-            watched = (*words.warnings, *words.compiling) if ready else words.warnings
-            if any(item.in_line(line) for item in watched):
+        watched = (*words.warnings, *words.compiling) if ready else words.warnings
+        kind = next((item.pattern for item in watched if item.in_line(line)), None)
+        if kind is not None:
+            kinds[kind] += 1
+            if kinds[kind] <= MAX_WARNINGS_OF_A_KIND and len(warnings) < MAX_WARNINGS:
                 warnings.append(evidence(line))
     if cause.denied:
         ready = False

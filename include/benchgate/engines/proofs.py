@@ -16,6 +16,7 @@ from benchgate.records import Evidence, Proof
 
 Value = str | int | float | bool
 MAX_RANKS = 4096  # a garbled log must not make memory grow
+MAX_RIVALS = 10
 
 
 class Keep(Enum):
@@ -94,6 +95,7 @@ class Sightings:
     """What was seen of each fact, by data-parallel rank. Memory does not grow with the log."""
 
     by_name: dict[str, dict[int | None, Sighting]] = field(default_factory=dict)
+    others: dict[str, dict[Value, Sighting]] = field(default_factory=dict)
     summed: set[str] = field(default_factory=set)
     order: int = 0
 
@@ -120,8 +122,17 @@ class Sightings:
         old = ranks.get(rank)
         if old is None and len(ranks) >= MAX_RANKS:
             return
+        sighting = Sighting(value, evidence(line, start), precedence, self.order if old is None else old.order)
         if old is None or _better(old, value, precedence, keep):
-            ranks[rank] = Sighting(value, evidence(line, start), precedence, self.order if old is None else old.order)
+            ranks[rank] = sighting
+        values = self.others.setdefault(name, {})
+        if isinstance(value, str) and value not in values and len(values) < MAX_RIVALS:
+            values[value] = sighting
+
+    def rivals(self, name: str) -> list[Sighting]:
+        """Other values that lines have claimed for a fact of words (two kernels, for example)."""
+        kept = self.first(name)
+        return [s for value, s in self.others.get(name, {}).items() if kept is not None and value != kept.value]
 
     def first(self, name: str) -> Sighting | None:
         """The sighting of the best precedence, of the rank that spoke first."""
@@ -132,8 +143,10 @@ class Sightings:
         """The sightings of the best precedence, by data-parallel rank; those without a rank only if no line has one."""
         seen = self.by_name.get(name, {})
         best = max((sighting.precedence for sighting in seen.values()), default=0)
-        named = {rank: s for rank, s in seen.items() if s.precedence == best and rank is not None}
-        return named or {rank: s for rank, s in seen.items() if s.precedence == best}
+        ranks = {rank: sighting for rank, sighting in seen.items() if sighting.precedence == best}
+        if any(rank is not None for rank in ranks):
+            ranks.pop(None, None)
+        return ranks
 
     def total(self, name: str) -> Sighting | None:
         """The sum over data-parallel ranks; its evidence is the first rank's line."""
@@ -145,9 +158,11 @@ class Sightings:
         return Sighting(sum(values), first.evidence, first.precedence, first.order)
 
     def proofs(self) -> dict[str, Proof]:
-        """One proof a fact, ranks added up where the fact says so."""
+        """One proof a fact, ranks added up where the fact says so. Names that begin with ``_`` are for ``finish``."""
         result: dict[str, Proof] = {}
         for name in self.by_name:
+            if name.startswith("_"):
+                continue
             sighting = self.total(name) if name in self.summed else self.first(name)
             if sighting is not None:
                 result[name] = Proof(name=name, value=_rounded(sighting.value), evidence=sighting.evidence)
