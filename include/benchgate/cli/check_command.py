@@ -58,7 +58,13 @@ def _everything() -> list[Path]:
     folder = settings.campaigns_dir()
     campaigns = sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
     others = [settings.hosts_file(), settings.include_dir() / "sources.yaml"]
-    return [*(file for file in others if file.exists()), *campaigns]
+    return [_near_here(file) for file in [*others, *campaigns] if file.exists()]
+
+
+def _near_here(file: Path) -> Path:
+    """A path as a person in this folder would write it."""
+    here = Path.cwd()
+    return file.relative_to(here) if file.is_relative_to(here) else file
 
 
 def _kind(file: Path) -> str:

@@ -73,7 +73,7 @@ def as_table(campaign: CampaignSpec, ledger: Ledger, lanes: list[Lane]) -> list[
     for lane in lanes:
         lines.append(f"  {' + '.join(lane.placements)}")
         for number, key in enumerate(lane.launches, 1):
-            note = "" if expected[key] == "published" else f"  (expected to be {expected[key]})"
+            note = "" if expected[key] == "published" else f"  (expected: {expected[key]})"
             lines.append(f"    {number}. {key}{note}")
     rows = [["arm", "placement", "workload", "load", "repeat", "prompt tokens", "max tokens", "requests"]]
     for cell in ledger.cells:
@@ -84,7 +84,7 @@ def as_table(campaign: CampaignSpec, ledger: Ledger, lanes: list[Lane]) -> list[
                 cell.arm,
                 f"{cell.host}/{cell.placement}",
                 cell.workload,
-                f"{cell.users} users" if cell.users is not None else f"{cell.request_rate:g} requests/s",
+                _load_in_words(cell.users, cell.request_rate),
                 str(cell.repeat),
                 spec.dataset if spec.prompt_tokens is None else str(spec.prompt_tokens),
                 str(spec.max_tokens),
@@ -95,6 +95,12 @@ def as_table(campaign: CampaignSpec, ledger: Ledger, lanes: list[Lane]) -> list[
     if ledger.deselected:
         lines += ["", "not asked for:", *(f"  {key}" for key in ledger.deselected)]
     return lines
+
+
+def _load_in_words(users: int | None, rate: float | None) -> str:
+    if users is None:
+        return f"{rate:g} requests/s"
+    return "1 user" if users == 1 else f"{users} users"
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:
