@@ -286,9 +286,10 @@ def main(argv: list[str] | None = None) -> int:
         parser.error("--tag goes with one image")
     try:
         if args.host:
+            from benchgate import settings
             from benchgate.spec.load import load_inventory
 
-            inventory = load_inventory()
+            inventory = load_inventory(settings.hosts_file())
             if args.host not in inventory.hosts:
                 raise BuildError(f"no host {args.host} in the inventory; there are {', '.join(inventory.hosts)}")
             engine = DockerEngine(args.host, connection_of(args.host, inventory.hosts[args.host]))

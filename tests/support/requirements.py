@@ -49,12 +49,20 @@ def _registry() -> str | None:
     return None if shutil.which("docker-registry") else "no docker-registry; install Debian's docker-registry"
 
 
+def _root() -> str | None:
+    if os.geteuid() != 0:
+        return "starting a second Docker Engine in a network namespace needs root"
+    missing = [tool for tool in ("dockerd", "ip", "nsenter", "openssl") if shutil.which(tool) is None]
+    return f"missing: {', '.join(missing)}" if missing else None
+
+
 _CHECKS: dict[str, Callable[[], str | None]] = {
     "docker": _docker,
     "postgres": _postgres,
     "browser": _browser,
     "engine": _engine,
     "registry": _registry,
+    "root": _root,
 }
 _answers: dict[str, str | None] = {}
 

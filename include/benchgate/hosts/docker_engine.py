@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -201,7 +202,7 @@ class DockerEngine:
             self._api = self.api_with_timeout(self.timeout_s)
         return self._api
 
-    def api_with_timeout(self, timeout_s: float | None) -> Any:
+    def api_with_timeout(self, timeout_s: float) -> Any:
         """Another client, for one call that may take longer; the caller closes it."""
         with self.connecting():
             if self._version is None:
@@ -212,7 +213,7 @@ class DockerEngine:
                     first.close()
             return self._client(self._version, timeout_s)
 
-    def _client(self, version: str, timeout_s: float | None) -> Any:
+    def _client(self, version: str, timeout_s: float) -> Any:
         problem = tls_problem(self.host, self.connection.url, self.connection.tls)
         if problem:
             raise HostError(problem, remedy="give tls.ca, tls.cert and tls.key of this host as files on the worker")
@@ -221,7 +222,9 @@ class DockerEngine:
             files = [str(Path(file).expanduser()) for file in (self.connection.tls.cert, self.connection.tls.key)]
             ca = str(Path(self.connection.tls.ca).expanduser())
             tls = TLSConfig(client_cert=(files[0], files[1]), ca_cert=ca, verify=True)
-        client = docker.APIClient(base_url=self.connection.url, version=version, timeout=timeout_s, tls=tls)
+        client: Any = docker.APIClient(
+            base_url=self.connection.url, version=version, timeout=math.ceil(timeout_s), tls=tls
+        )
         # requests lets REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE and HTTP_PROXY of the worker override what was configured
         # for this host: the engine's CA would be ignored. The version is given above so that nothing was sent yet.
         client.trust_env = False

@@ -22,7 +22,7 @@ from benchgate.hosts import docker_containers as containers
 from benchgate.hosts.base import ServerHandle
 from benchgate.hosts.docker_archive import pack_bytes
 from benchgate.hosts.docker_create import PROBE_SCRATCH, probe_body
-from benchgate.hosts.docker_engine import DockerEngine
+from benchgate.hosts.docker_engine import DockerEngine, api_message
 
 _REQUEST_SCRIPT = Path(__file__).with_name("docker_agent_request.py")
 
@@ -63,7 +63,7 @@ class Probe:
             except APIError as error:  # the probe went away (engine restarted, removed by hand): one more try
                 self._container = None
                 if attempt == 2 or error.status_code not in (404, 409):
-                    raise HostError(f"{where}: {containers.api_message(error)}") from error
+                    raise HostError(f"{where}: {api_message(error)}") from error
         if answer is None:
             raise HostError(f"{where}: no answer within {timeout_s:g} s")
         head, _, data = answer.partition(b"\n")

@@ -15,6 +15,7 @@ from benchgate.hosts.docker_engine import DockerEngine, EngineConnection
 from benchgate.names import LABEL_CAMPAIGN
 from benchgate.spec.hosts import HostSpec
 from tests.support import base_image
+from tests.support.docker_engine import SecondEngine, second_engine
 from tests.support.requirements import require
 
 LOCAL = "unix:///var/run/docker.sock"
@@ -70,3 +71,15 @@ def server(campaign: str) -> Callable[..., ServerSpec]:
         return ServerSpec(**{**given, **fields})
 
     return make
+
+
+@pytest.fixture(scope="session")
+def remote(local_api: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecondEngine]:
+    """A second Docker Engine at another address, over TLS, with the test images and no folder in common."""
+    require("root")
+    with second_engine(tmp_path_factory.mktemp("second-engine")) as running:
+        engine = DockerEngine("second", running.connection())
+        for tag in (base_image.TEST_SERVER, base_image.TEST_CLIENT):
+            base_image.copy_image(local_api, engine.api_with_timeout(300), tag)
+        engine.close()
+        yield running

@@ -1,0 +1,194 @@
+"""Pull, resolve and move a nightly tag against a real Docker Engine and a real registry."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docker.errors import APIError
+
+from benchgate import secrets
+from benchgate.hosts.docker_engine import DockerEngine, EngineConnection
+from benchgate.seeding.image import RegistryLogin, resolve_image
+from benchgate.seeding.image_pull import PullFailed, PullFailure
+from tests.integration.docker.conftest import LOCAL
+from tests.support import base_image
+from tests.support.registry import Registry, running_registry
+from tests.support.requirements import require
+
+pytestmark = pytest.mark.docker
+MakeNightly = Callable[[str], str]
+
+
+@pytest.fixture
+def engine(local_api: Any) -> Iterator[DockerEngine]:
+    made = DockerEngine("gpu1", EngineConnection(LOCAL))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Iterator[Registry]:
+    require("registry")
+    with running_registry(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def nightly(engine: DockerEngine, registry: Registry) -> Iterator[MakeNightly]:
+    """Build a version, push it as ``nightly`` and forget it locally; returns its digest."""
+    made: list[str] = []
+    unique = uuid.uuid4().hex[:8]
+
+    def push(version: str) -> str:
+        tag = f"benchgate-test/nightly-{unique}:{version}"
+        text = f'FROM {base_image.PYBASE}\nLABEL io.benchgate.engine.version={version} unique={unique}\nCMD ["x"]\n'
+        base_image.build(engine.api, tag, text, {})
+        digest = registry.push(engine.api, tag, "engines/vllm", "nightly")
+        engine.api.remove_image(tag, force=True)
+        forget(engine, f"{registry.address}/engines/vllm:nightly")
+        made.append(digest)
+        return digest
+
+    yield push
+    for digest in made:
+        forget(engine, f"{registry.address}/engines/vllm@{digest}")
+    forget(engine, f"{registry.address}/engines/vllm:nightly")
+
+
+def forget(engine: DockerEngine, name: str) -> None:
+    """Remove an image from the engine, so that a pull has something to do."""
+    with contextlib.suppress(APIError):
+        engine.api.remove_image(name, force=True)
+
+
+def test_a_moved_tag_is_seen_with_both_digests_and_the_version(
+    engine: DockerEngine, registry: Registry, nightly: MakeNightly
+) -> None:
+    image = f"{registry.address}/engines/vllm:nightly"
+    lines: list[str] = []
+    first_digest = nightly("1.0.0")
+    first = resolve_image(engine, image, report=lines.append)
+    second_digest = nightly("1.1.0")
+    # nightly() forgot the tag, as a prune would: bring the first one back under it
+    engine.api.tag(first.pinned, f"{registry.address}/engines/vllm", "nightly")
+
+    second = resolve_image(engine, image, report=lines.append)
+    third = resolve_image(engine, image, report=lines.append)
+
+    assert (first.digest, first.previous_digest, first.engine_version) == (first_digest, None, "1.0.0")
+    assert first.pinned == f"{registry.address}/engines/vllm@{first_digest}"
+    assert (second.digest, second.previous_digest, second.engine_version) == (second_digest, first_digest, "1.1.0")
+    assert second.moved
+    assert not third.moved
+    assert any(f"moved from {first_digest} to {second_digest}" in line for line in lines)
+    assert any("layers" in line or "Downloaded newer image" in line for line in lines)
+    assert second.seed_fact().digest == second_digest
+
+
+def test_a_pinned_digest_that_is_there_is_not_pulled_again(
+    engine: DockerEngine, registry: Registry, nightly: MakeNightly
+) -> None:
+    digest = nightly("2.0.0")
+    pinned = f"{registry.address}/engines/vllm@{digest}"
+    first = resolve_image(engine, pinned, report=lambda _: None)
+    registry.stop()
+
+    second = resolve_image(engine, pinned, report=lambda _: None)
+
+    assert first.pulled
+    assert not second.pulled
+    assert second.pinned == pinned
+    assert second.previous_digest is None
+
+
+def test_a_tag_that_does_not_exist_is_told_apart(
+    engine: DockerEngine, registry: Registry, nightly: MakeNightly
+) -> None:
+    nightly("3.0.0")
+
+    for image in ("engines/vllm:no-such-tag", "no/such-repository:nightly"):
+        with pytest.raises(PullFailed) as caught:
+            resolve_image(engine, f"{registry.address}/{image}", report=lambda _: None)
+        assert caught.value.kind is PullFailure.NO_SUCH_TAG
+        assert "host gpu1" in str(caught.value)
+        assert image in str(caught.value)
+
+
+def test_an_unreachable_registry_fails_or_uses_the_last_digest_and_says_so(
+    engine: DockerEngine, registry: Registry, nightly: MakeNightly
+) -> None:
+    image = f"{registry.address}/engines/vllm:nightly"
+    digest = nightly("4.0.0")
+    resolve_image(engine, image, report=lambda _: None)
+    registry.stop()
+
+    with pytest.raises(PullFailed) as caught:
+        resolve_image(engine, image, report=lambda _: None)
+    used = resolve_image(engine, image, on_pull_failure="use_last", report=lambda _: None)
+    engine.api.remove_image(image, noprune=True)  # the tag goes, the digest that a container used may stay
+    with pytest.raises(PullFailed):
+        resolve_image(
+            engine, image, on_pull_failure="use_last", last_digest="sha256:" + "0" * 64, report=lambda _: None
+        )
+
+    assert caught.value.kind is PullFailure.UNREACHABLE
+    assert used.digest == digest
+    assert used.note is not None
+    assert "pull failed (unreachable), last digest used" in used.note
+    assert used.seed_fact().note == used.note
+    assert not used.pulled
+
+
+def test_a_login_is_asked_for_used_and_never_shown(engine: DockerEngine, tmp_path: Path) -> None:
+    require("registry")
+    secret = "correct-horse-battery"
+    auth = {"username": "ci", "password": secret}
+    with running_registry(tmp_path, login=("ci", secret)) as registry:
+        digest = registry.push(engine.api, base_image.TEST_SERVER, "private/vllm", "nightly", auth)
+        image = f"{registry.address}/private/vllm:nightly"
+        forget(engine, image)
+        lines: list[str] = []
+
+        with pytest.raises(PullFailed) as without:
+            resolve_image(engine, image, report=lines.append)
+        with pytest.raises(PullFailed) as wrong:
+            resolve_image(engine, image, login=RegistryLogin("ci", "wrong-password"), report=lines.append)
+        right = resolve_image(engine, image, login=RegistryLogin("ci", secret), report=lines.append)
+        forget(engine, image)
+
+    assert without.value.kind is PullFailure.NO_LOGIN
+    assert wrong.value.kind is PullFailure.NO_LOGIN
+    assert right.digest == digest
+    shown = "\n".join([*lines, str(without.value), str(wrong.value), repr(right), repr(RegistryLogin("ci", secret))])
+    assert secret not in shown
+    assert secrets.mask(secret) == "***"
+
+
+def test_a_mirror_gives_the_same_digest(engine: DockerEngine, registry: Registry, nightly: MakeNightly) -> None:
+    digest = nightly("5.0.0")
+
+    resolved = resolve_image(engine, "engines/vllm:nightly", mirror=registry.address, report=lambda _: None)
+
+    assert resolved.reference == "engines/vllm:nightly"
+    assert resolved.pinned == f"{registry.address}/engines/vllm@{digest}"
+
+
+def test_the_digest_of_an_earlier_run_stands_in_only_while_it_is_there(
+    engine: DockerEngine, registry: Registry, nightly: MakeNightly
+) -> None:
+    image = f"{registry.address}/engines/vllm:nightly"
+    digest = nightly("6.0.0")
+    resolve_image(engine, f"{registry.address}/engines/vllm@{digest}", report=lambda _: None)  # there, but not tagged
+    registry.stop()
+
+    used = resolve_image(engine, image, on_pull_failure="use_last", last_digest=digest, report=lambda _: None)
+    forget(engine, used.pinned)
+    with pytest.raises(PullFailed):
+        resolve_image(engine, image, on_pull_failure="use_last", last_digest=digest, report=lambda _: None)
+
+    assert used.digest == digest
