@@ -229,15 +229,15 @@ class CellSummary(Record):
     client_name: str
     client_version: str
     metric_definition: str
-    token_count_source: str
+    token_count_source: str  # usage | tokenizer | mixed | unknown
     started_at: str | None = None
     completed: int
     errors: int
     cut_off: int
     error_kinds: dict[str, int]
     error_groups: list[ErrorGroup] = []
-    prompt_tokens: int
-    completion_tokens: int
+    prompt_tokens: int | None  # None: the server sent no usage and nothing could count
+    completion_tokens: int | None
     duration_s: float
     prefill_tok_s: float | None
     decode_tok_s: float | None
@@ -302,6 +302,14 @@ class GpuSample(Record):
     throttle_reasons: str | None = None
 
 
+class TokenTotals(Record):
+    """Tokens of everything a client sent between two server snapshots: warm-up, probes, errors and cut-off included."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    unaccounted: int  # requests that reached the server and whose token counts nobody knows
+
+
 class CellRecord(Record):
     """One measured (or planned) cell. ``state`` is what the measuring step knows; gates decide publication."""
 
@@ -318,6 +326,7 @@ class CellRecord(Record):
     reason: str | None = None  # for failed and not_run
     summary: CellSummary | None = None
     server_metrics: ServerMetrics | None = None
+    client_totals: TokenTotals | None = None  # to be held against the rise of the server's counters
     gpu: list[GpuSample] = []
     prompt_tokens_requested: int | None = None
     max_tokens: int | None = None
