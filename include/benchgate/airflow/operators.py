@@ -1,0 +1,54 @@
+"""One operator for every step: it knows which step, and for which launch, cell or host. The steps hold the logic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class StepOperator(BaseOperator):
+    """Run one step of a campaign run.
+
+    :param step: name of a function in ``benchgate.airflow.task_steps``.
+    :param campaign_file: path of the campaign's YAML file.
+    :param launch: key of the launch the step is about, if any.
+    :param cell: key of the cell the step is about, if any.
+    :param host: name of the host the step is about, if any.
+    """
+
+    template_fields: Sequence[str] = ()
+    ui_color = "#e8eef7"
+
+    def __init__(
+        self,
+        *,
+        step: str,
+        campaign_file: str,
+        launch: str | None = None,
+        cell: str | None = None,
+        host: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.step = step
+        self.campaign_file = campaign_file
+        self.launch = launch
+        self.cell = cell
+        self.host = host
+
+    def execute(self, context: Context) -> Any:
+        """Call the step; what it returns is a key or a small summary."""
+        from benchgate.airflow import task_steps
+
+        return task_steps.run(self, context)
+
+    def on_kill(self) -> None:
+        """The supervisor ends the process 5 s after this: end the load generator now, not the server."""
+        from benchgate.airflow import task_steps
+
+        task_steps.on_kill(self)

@@ -1,0 +1,54 @@
+"""The trigger form of a campaign: choices come from the campaign, a bad value is refused in the form."""
+
+from __future__ import annotations
+
+from airflow.sdk import Param
+
+from benchgate.spec.campaign import CampaignSpec
+
+
+def campaign_params(campaign: CampaignSpec) -> dict[str, Param]:
+    """Params of a campaign's DAG. Empty choices mean everything that the campaign plans."""
+    users = sorted({level for workload in campaign.workloads.values() for level in workload.users or []})
+    params = {
+        "arms": _choice("Arms", list(campaign.arms), "string", "Which arms to start. None chosen: all of them."),
+        "workloads": _choice("Workloads", list(campaign.workloads), "string", "What to measure. None chosen: all."),
+        "repeats": Param(
+            None,
+            type=["null", "integer"],
+            minimum=1,
+            maximum=20,
+            title="Repeats",
+            description_md=f"How often each cell is measured. Empty: {campaign.repeats}, as the campaign says.",
+        ),
+        "force": Param(
+            False,
+            type="boolean",
+            title="Measure even if nothing is new",
+            description_md="Measure although this image digest has a published run already.",
+        ),
+    }
+    if users:
+        params["users"] = _choice("Users", users, "integer", "Concurrent streams to measure with. None chosen: all.")
+    if campaign.image is not None:
+        params["image"] = Param(
+            None,
+            type=["null", "string"],
+            maxLength=500,
+            pattern=r"^[a-zA-Z0-9][\w./:@-]*$",
+            title="Image",
+            description_md=f"Another tag or digest in place of `{campaign.image}` for this run.",
+        )
+    return params
+
+
+def _choice(title: str, options: list[str] | list[int], kind: str, text: str) -> Param:
+    return Param(
+        [],
+        type="array",
+        items={"type": kind, "enum": options},
+        uniqueItems=True,
+        examples=options,
+        title=title,
+        description_md=text,
+    )

@@ -1,0 +1,137 @@
+"""Steps ``seed_*``: what servers on a host need, fetched once by the worker, verified, and put where they see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchgate import seeding
+from benchgate.records import HostSeeds, SeedFact, SeedMount
+from benchgate.spec.campaign import ModelSpec
+from benchgate.steps.context import CampaignRun
+from benchgate.steps.server_request import model_key
+
+if TYPE_CHECKING:
+    from benchgate.hosts.docker import DockerHost
+
+Say = Callable[[str], None]
+_MODELS = "/models"
+_VOCAB = "/vocab"
+_DATASETS = "/datasets"
+
+
+def seed_vocab(run: CampaignRun, host: str, *, say: Say = print) -> list[SeedFact]:
+    """Every vocabulary that an arm on ``host`` names, in one folder that its servers read."""
+    from benchgate.seeding.vocab import seed_vocab as put
+    from benchgate.seeding.vocab import vocab_dir
+
+    names = list(dict.fromkeys(name for model in _models(run, host) for name in model.vocab))
+    if not names:
+        return []
+    facts = [put(name, say) for name in names]
+    seeds = run.seeds(host)
+    if _is_docker(run, host):
+        mount = _into_volume(run, host, vocab_dir(), "benchgate-vocab", _VOCAB, say)
+        seeds = _with(seeds, mounts=[mount], vocab_dir=_VOCAB)
+    else:
+        seeds = _with(seeds, vocab_dir=str(vocab_dir()))
+    sha256 = ",".join(sorted((fact.digest or "").removeprefix("sha256:") for fact in facts))
+    run.save_seeds(_with(seeds, facts=facts, vocab_sha256=sha256))
+    return facts
+
+
+def seed_model(run: CampaignRun, host: str, *, token: str | None = None, say: Say = print) -> list[SeedFact]:
+    """Every model that an arm on ``host`` serves."""
+    facts = []
+    for model in _models(run, host):
+        fact = seeding.seed_model(model, say, token=token)
+        seeds, key = run.seeds(host), model_key(model.id, model.revision)
+        path = fact.path or model.id
+        on_host = model.source is not None and model.source.host_path is not None
+        if _is_docker(run, host):
+            from benchgate.names import slug
+
+            local, target = Path(path), f"{_MODELS}/{slug(model.id)}"
+            if on_host:
+                seeds = _with(seeds, mounts=[SeedMount(source=path, target=target)])
+            else:
+                folder = local.parent if local.is_file() else local
+                volume = f"benchgate-model-{slug(model.id)}-{slug((fact.digest or 'x').split(':')[-1][:12])}"
+                seeds = _with(seeds, mounts=[_into_volume(run, host, folder, volume, target, say)])
+                path = f"{target}/{local.name}" if local.is_file() else target
+        run.save_seeds(
+            _with(
+                seeds,
+                facts=[fact],
+                models={key: path},
+                model_revisions={key: fact.digest} if fact.digest else {},
+            )
+        )
+        facts.append(fact)
+    return facts
+
+
+def seed_dataset(run: CampaignRun, host: str, *, say: Say = print) -> list[SeedFact]:
+    """Every dataset that a workload reads; none for synthetic ones."""
+    from benchgate.seeding.dataset import seed_dataset as put
+
+    facts = []
+    for name in dict.fromkeys(workload.dataset for workload in run.campaign.workloads.values()):
+        fact = put(name, say)
+        if fact is None or fact.path is None:
+            continue
+        seeds, path = run.seeds(host), fact.path
+        if _is_docker(run, host):
+            local = Path(path)
+            seeds = _with(seeds, mounts=[_into_volume(run, host, local.parent, "benchgate-datasets", _DATASETS, say)])
+            path = f"{_DATASETS}/{local.name}"
+        run.save_seeds(_with(seeds, facts=[fact], datasets={name: path}))
+        facts.append(fact)
+    return facts
+
+
+def _models(run: CampaignRun, host: str) -> list[ModelSpec]:
+    models = [run.campaign.model_of(launch.arm) for launch in run.ledger.launches if launch.host == host]
+    return list({model_key(model.id, model.revision): model for model in models}.values())
+
+
+def _is_docker(run: CampaignRun, host: str) -> bool:
+    return run.inventory.hosts[host].kind == "docker"
+
+
+def _docker_host(run: CampaignRun, host: str) -> DockerHost:
+    from benchgate.hosts.docker import DockerHost
+
+    driver = run.host(host)
+    assert isinstance(driver, DockerHost)
+    return driver
+
+
+def _into_volume(run: CampaignRun, host: str, folder: Path, volume: str, target: str, say: Say) -> SeedMount:
+    """Fill a volume of the host's Docker Engine from the worker's verified folder; nothing is sent twice."""
+    from benchgate.seeding.volume import fill_volume
+
+    spec = run.inventory.hosts[host]
+    fill_volume(_docker_host(run, host).engine, volume, folder, image=spec.client_image, report=say)
+    return SeedMount(source=volume, target=target)
+
+
+def _with(seeds: HostSeeds, **more: object) -> HostSeeds:
+    """``seeds`` with facts, mounts and paths added; what is seeded again replaces what was there."""
+    changed: dict[str, object] = {}
+    for name, value in more.items():
+        old = getattr(seeds, name)
+        if isinstance(value, dict):
+            changed[name] = {**old, **value}
+        elif name == "facts":
+            new = [fact for fact in value if isinstance(fact, SeedFact)] if isinstance(value, list) else []
+            names = {(fact.kind, fact.name) for fact in new}
+            changed[name] = [*(fact for fact in old if (fact.kind, fact.name) not in names), *new]
+        elif name == "mounts":
+            new_mounts = value if isinstance(value, list) else []
+            targets = {mount.target for mount in new_mounts}
+            changed[name] = [*(mount for mount in old if mount.target not in targets), *new_mounts]
+        else:
+            changed[name] = value
+    return HostSeeds.model_validate({**dict(seeds), **changed})
