@@ -1,0 +1,279 @@
+"""``benchgate bench``: measure a server that is already running."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchgate.client.config import ARRIVALS, ENDPOINTS, PROBES, BenchConfig, OptionError
+
+if TYPE_CHECKING:
+    from benchgate.client.bench import BenchResult
+    from benchgate.metrics.goodput import Limits
+    from benchgate.records import CellSummary, Percentiles
+
+EXIT_BAD_OPTION = 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options; where other clients have another name for the same thing, that name works as well."""
+    add = parser.add_argument
+    add("--base-url", required=True, metavar="URL", help="the server, e.g. http://127.0.0.1:8000 (with or without /v1)")
+    add("--model", metavar="ID", help="model name to send (default: the first that the server lists)")
+    add("--endpoint", default="chat", choices=ENDPOINTS, help="chat or completions (default: %(default)s)")
+    add("--api-key-env", default="OPENAI_API_KEY", metavar="NAME", help="environment variable that holds the API key")
+    add("--ca-file", metavar="PEM", help="certificates to trust for https (default: the system's)")
+
+    data = parser.add_argument_group("what is sent")
+    add = data.add_argument
+    add("--dataset", "--dataset-path", default="synthetic", metavar="synthetic|FILE", help="ShareGPT file or synthetic")
+    add("--prompt-tokens", "--random-input-len", "--isl", type=int, metavar="N", help="length of synthetic prompts")
+    add(
+        "--max-tokens",
+        "--output-tokens",
+        "--osl",
+        type=int,
+        default=256,
+        metavar="N",
+        help="cap (default: %(default)s)",
+    )
+    add("--temperature", type=float, default=0.0, metavar="T", help="default: %(default)s; negative: not sent")
+    add("--ignore-eos", action="store_true", help="ask for max-tokens tokens always; breaks harmony models on chat")
+    add("--extra-body", metavar="JSON", help="object merged into each request; null removes a field")
+    add("--seed", type=int, default=1017, metavar="N", help="of prompts and arrivals (default: %(default)s)")
+    add("--tokenizer", metavar="FILE", help="tokenizer.json for servers that neither tokenize nor send usage")
+    add("--allow-truncated", action="store_true", help="use what is whole of a cut-off dataset file")
+
+    load = parser.add_argument_group("load")
+    add = load.add_argument
+    add("--concurrency", "--max-concurrency", "--users", type=int, metavar="N", help="users of a closed loop")
+    add("--request-rate", type=float, metavar="R", help="open loop: requests per second, counted from their arrival")
+    add("--arrivals", default="poisson", choices=ARRIVALS, help="shape of an open loop (default: %(default)s)")
+    add("--ramp-seconds", type=float, default=0.0, metavar="S", help="start users (or the rate) gradually")
+    add("--num-prompts", "--num-requests", "--requests", type=int, metavar="N", help="measured requests")
+    add("--max-seconds", "--duration", type=float, metavar="S", help="time cap; what is in flight then is cut_off")
+    add("--warmup", "--num-warmups", type=int, metavar="N", help="requests before the window (default: one a user)")
+    add("--repeats", type=int, default=1, metavar="N", help="measure N times; results in DIR/r1, DIR/r2, ..")
+    add("--timeout", type=float, default=3600.0, metavar="S", help="longest request (default: %(default)g)")
+    add(
+        "--idle-timeout",
+        type=float,
+        default=300.0,
+        metavar="S",
+        help="longest silence in a stream after its first token",
+    )
+    add("--stop-on-error-rate", type=float, metavar="SHARE", help="end the run when more than this share failed")
+    add("--processes", default="auto", metavar="N|auto", help="client processes (default: %(default)s)")
+    add("--probe", default="auto", choices=PROBES, help="find out at the start where harmony faults come from")
+
+    result = parser.add_argument_group("result")
+    add = result.add_argument
+    add("--output", "--result-dir", metavar="DIR", help="folder for summary.json and requests.parquet")
+    add("--goodput", metavar="LIMITS", help="e.g. ttft:200,tpot:50 in ms: the share of requests that meet all")
+    add("--max-tokens-per-event", type=float, default=4.0, metavar="N", help="above: latencies are a burst, and null")
+    add("--min-latency-samples", type=int, default=5, metavar="N", help="below: latencies are null")
+    add("--progress", default="auto", choices=("auto", "bar", "json", "none"), help="bar on a terminal, or JSON lines")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure; print the table; write the files."""
+    try:
+        config = config_of(args)
+        limits = goodput_limits(args.goodput)
+        if args.repeats < 1:
+            raise OptionError(f"--repeats must be at least 1, not {args.repeats}")
+        config.check()
+        output = _output_folder(args.output)
+        for repeat in range(1, args.repeats + 1):
+            folder = output if output is None or args.repeats == 1 else output / f"r{repeat}"
+            summary = _measure(args, config, limits, folder, repeat)
+            if summary.stopped_by == "interrupt":
+                break
+    except OptionError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return EXIT_BAD_OPTION
+    return 0
+
+
+def config_of(args: argparse.Namespace) -> BenchConfig:
+    """The configuration that the options describe.
+
+    Raises:
+        OptionError: a value that cannot be read.
+    """
+    users = args.concurrency
+    if users is None and args.request_rate is None:
+        users = 1
+    return BenchConfig(
+        base_url=args.base_url,
+        model=args.model,
+        endpoint=args.endpoint,
+        dataset=args.dataset,
+        prompt_tokens=args.prompt_tokens,
+        num_prompts=args.num_prompts,
+        max_seconds=args.max_seconds,
+        users=users,
+        request_rate=args.request_rate,
+        arrivals=args.arrivals,
+        ramp_seconds=args.ramp_seconds,
+        max_tokens=args.max_tokens,
+        seed=args.seed,
+        warmup=args.warmup,
+        timeout_s=args.timeout,
+        idle_timeout_s=args.idle_timeout,
+        processes=_processes(args.processes),
+        ignore_eos=args.ignore_eos,
+        temperature=None if args.temperature < 0 else args.temperature,
+        extra_body=_extra_body(args.extra_body),
+        stop_on_error_rate=args.stop_on_error_rate,
+        tokenizer=args.tokenizer,
+        api_key=os.environ.get(args.api_key_env) or None,
+        ca_file=args.ca_file,
+        probe=args.probe,
+        allow_truncated=args.allow_truncated,
+    )
+
+
+def _processes(text: str) -> int | None:
+    if text == "auto":
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise OptionError(f"--processes must be a number or auto, not {text!r}") from None
+
+
+def _extra_body(text: str | None) -> dict[str, object]:
+    if text is None:
+        return {}
+    try:
+        value: Any = json.loads(text)
+    except ValueError as error:
+        raise OptionError(f"--extra-body is no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise OptionError("--extra-body must be a JSON object", remedy='like {"top_p": 0.9}')
+    return value
+
+
+def goodput_limits(text: str | None) -> Limits | None:
+    """``ttft:200,tpot:50`` as limits in ms.
+
+    Raises:
+        OptionError: another form, or an unknown metric.
+    """
+    if text is None:
+        return None
+    from benchgate.metrics.goodput import Limits
+
+    values: dict[str, float] = {}
+    for part in text.replace(" ", ",").split(","):
+        if not part:
+            continue
+        name, _, limit = part.partition(":")
+        name = {"e2el": "e2e"}.get(name, name)
+        try:
+            value = float(limit)
+        except ValueError:
+            value = 0.0
+        if name not in ("ttft", "tpot", "e2e") or not value > 0:
+            raise OptionError(f"--goodput {part!r} is no limit", remedy="write ttft:200,tpot:50,e2e:5000 in ms")
+        values[f"{name}_ms"] = value
+    if not values:
+        raise OptionError("--goodput names no limit", remedy="write ttft:200,tpot:50,e2e:5000 in ms")
+    return Limits(**values)
+
+
+def _output_folder(text: str | None) -> Path | None:
+    if text is None:
+        return None
+    folder = Path(text)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OptionError(f"--output {text} cannot be made: {error.strerror or error}") from None
+    if not os.access(folder, os.W_OK):
+        raise OptionError(f"--output {text} cannot be written to")
+    return folder
+
+
+def _measure(
+    args: argparse.Namespace, config: BenchConfig, limits: Limits | None, folder: Path | None, repeat: int
+) -> CellSummary:
+    from dataclasses import replace
+
+    from benchgate.client.bench import run_bench
+    from benchgate.client.progress import ProgressLine
+
+    line = ProgressLine(args.progress)
+    # a repeat sends other prompts: with the same ones it would measure the server's prefix cache
+    config = replace(config, seed=config.seed + repeat - 1)
+    try:
+        result = run_bench(config, on_progress=None if line.mode == "none" else line.show)
+    finally:
+        line.close()
+    from benchgate.metrics.summary import summarise  # after the measurement: it imports pydantic
+
+    summary = summarise(
+        result.records,
+        result.facts,
+        limits=limits,
+        max_tokens_per_event=args.max_tokens_per_event,
+        min_samples=args.min_latency_samples,
+    )
+    if folder is not None:
+        _write(folder, result, summary)
+    # with JSON progress, stdout belongs to the program that reads it
+    print(describe(summary), file=sys.stderr if line.mode == "json" else sys.stdout)
+    return summary
+
+
+def _write(folder: Path, result: BenchResult, summary: CellSummary) -> None:
+    from benchgate.client.requests_file import write_requests
+
+    folder.mkdir(parents=True, exist_ok=True)
+    write_requests(folder / "requests.parquet", result.records, result.facts)
+    aside = folder / "summary.json.part"
+    aside.write_text(summary.model_dump_json(indent=1) + "\n")
+    aside.replace(folder / "summary.json")
+
+
+def describe(summary: CellSummary) -> str:
+    """The summary as people read it: unknown is a dash, never 0."""
+    lines = [
+        f"requests   {summary.completed} completed, {summary.errors} errors, {summary.cut_off} cut off"
+        + ("" if summary.stopped_by == "requests" else f"; stopped by {summary.stopped_by}"),
+        f"tokens     {_number(summary.prompt_tokens)} prompt, {_number(summary.completion_tokens)} completion "
+        f"({summary.token_count_source}) in {summary.duration_s:.2f} s",
+        f"prefill    {_number(summary.prefill_tok_s, 1)} tok/s",
+        f"decode     {_number(summary.decode_tok_s, 1)} tok/s"
+        + ("" if summary.steady_decode_tok_s is None else f"  (all users busy: {summary.steady_decode_tok_s:,.1f})"),
+    ]
+    if summary.goodput is not None:
+        lines.append(f"goodput    {summary.goodput:.1%}")
+    lines.append(f"{'ms':<10} {'p50':>10} {'p90':>10} {'p95':>10} {'p99':>10} {'mean':>10} {'n':>8}")
+    for name in ("ttft", "ttfv", "tpot", "itl", "e2e", "queue"):
+        lines.append(f"{name:<10} {_row(getattr(summary, f'{name}_ms'))}")
+    reason = f": {summary.latency_reason}" if summary.latency_reason else ""
+    lines.append(f"latencies  {summary.latency_verdict}{reason}")
+    if summary.warm_verdict == "not_warm":
+        lines.append(f"not warm   {summary.warm_reason}")
+    for group in summary.error_groups:
+        near = f", {group.near_cap} near the cap" if group.near_cap else ""
+        lines.append(f"error      {group.kind} x {group.count}{near}: {group.sample}")
+    lines += [f"note       {note}" for note in summary.notes]
+    return "\n".join(lines)
+
+
+def _row(values: Percentiles | None) -> str:
+    if values is None:
+        return " ".join(["         -"] * 5 + ["       -"])
+    numbers = (values.p50, values.p90, values.p95, values.p99, values.mean)
+    return " ".join(f"{number:10.2f}" for number in numbers) + f" {values.n:8d}"
+
+
+def _number(value: float | None, digits: int = 0) -> str:
+    return "-" if value is None else f"{value:,.{digits}f}"

@@ -1,0 +1,124 @@
+"""Counting tokens before anything is measured: the server's own tokenizer, a tokenizer file, or an approximation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from benchgate.client.config import OptionError
+from benchgate.client.wire.calls import CallFailed, call_json
+from benchgate.client.wire.pool import Pool
+
+CALLS_AT_ONCE = 8
+CHARS_PER_TOKEN = 4.0  # English prose with vocabularies of 32K to 200K tokens: 3.8 to 4.7
+
+
+class TokenCounter(Protocol):
+    """Counts tokens of texts, without special tokens where the counter can leave them out."""
+
+    source: str  # server | tokenizer | approximation: goes into the records
+    described: str  # for people
+
+    async def count(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text."""
+        ...
+
+
+class ServerCounter:
+    """``POST /tokenize`` of vLLM and SGLang (``prompt`` in, ``count`` out) and of llama.cpp (``content`` in)."""
+
+    source = "server"
+
+    def __init__(self, pool: Pool, model: str, api_key: str | None) -> None:
+        self._pool = pool
+        self._model = model
+        self._api_key = api_key
+        self._gate = asyncio.Semaphore(CALLS_AT_ONCE)
+        self.described = "the server's /tokenize"
+
+    async def count(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text.
+
+        Raises:
+            CallFailed: the server refused or answered something else.
+        """
+        return list(await asyncio.gather(*(self._one(text) for text in texts)))
+
+    async def _one(self, text: str) -> int:
+        body = {
+            "model": self._model,
+            "prompt": text,
+            "content": text,
+            "add_special_tokens": False,
+            "add_special": False,
+        }
+        async with self._gate:
+            status, answer = await call_json(
+                self._pool, "POST", f"{self._pool.target.root_path}/tokenize", body, api_key=self._api_key
+            )
+        count = _count_in(answer)
+        if status != 200 or count is None:
+            raise CallFailed(f"/tokenize answered {status}: {str(answer)[:200]}")
+        return count
+
+
+def _count_in(answer: Any) -> int | None:
+    if not isinstance(answer, dict):
+        return None
+    count, tokens = answer.get("count"), answer.get("tokens")
+    if isinstance(count, int) and not isinstance(count, bool):
+        return count
+    return len(tokens) if isinstance(tokens, list) else None
+
+
+class FileCounter:
+    """A Hugging Face ``tokenizer.json``."""
+
+    source = "tokenizer"
+
+    def __init__(self, path: str) -> None:
+        from tokenizers import Tokenizer  # 0.1 s: only when asked for
+
+        file = Path(path)
+        if file.is_dir():
+            file = file / "tokenizer.json"
+        if not file.is_file():
+            raise OptionError(
+                f"--tokenizer {path}: there is no {file.name} there",
+                remedy="give a tokenizer.json or a folder that holds one",
+            )
+        try:
+            self._tokenizer = Tokenizer.from_file(str(file))
+        except Exception as error:  # noqa: BLE001 - the Rust binding raises plain Exception
+            raise OptionError(f"--tokenizer {file} cannot be read: {error}") from None
+        self.described = f"the tokenizer {file}"
+
+    async def count(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text."""
+        return [len(one.ids) for one in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+
+
+class Approximation:
+    """Characters / 4. Whoever uses it says so."""
+
+    source = "approximation"
+    described = f"an approximation ({CHARS_PER_TOKEN:g} characters a token)"
+
+    async def count(self, texts: Sequence[str]) -> list[int]:
+        """Estimated tokens of each text."""
+        return [max(1, round(len(text) / CHARS_PER_TOKEN)) for text in texts]
+
+
+async def choose_counter(pool: Pool, model: str, *, tokenizer: str | None, api_key: str | None) -> TokenCounter:
+    """The server's tokenizer if it has one, else the file that was given, else the approximation."""
+    server = ServerCounter(pool, model, api_key)
+    try:
+        # a server without the route may still answer something: two texts must give two plausible counts
+        short, long = await server.count(["one", "one two three four five six seven eight"])
+        if 0 < short < long:
+            return server
+    except CallFailed:
+        pass
+    return FileCounter(tokenizer) if tokenizer is not None else Approximation()

@@ -1,0 +1,1 @@
+"""Load shapes: who sends when. Closed loop (users) and open loop (arrivals at a rate)."""

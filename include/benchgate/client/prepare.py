@@ -1,0 +1,121 @@
+"""Before the load: is the server there, which model, which tokenizer, which prompts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchgate.client.config import BenchConfig, OptionError
+from benchgate.client.datasets import PromptSource
+from benchgate.client.datasets.counting import TokenCounter, choose_counter
+from benchgate.client.datasets.synthetic import (
+    HEAD_WORDS,
+    TAIL_TEXT,
+    TEMPLATE_GUESS,
+    SyntheticSource,
+    calibrate_words,
+    uncalibrated_words,
+)
+from benchgate.client.wire.calls import CallFailed, call_json
+from benchgate.client.wire.pool import ConnectError, Pool
+from benchgate.errors import MeasureFailed
+
+
+@dataclass(slots=True)
+class Prepared:
+    """What the load needs."""
+
+    model: str
+    counter: TokenCounter
+    source: PromptSource
+    notes: list[str] = field(default_factory=list)
+
+
+async def prepare(config: BenchConfig, pool: Pool) -> Prepared:
+    """Look at the server and build the prompts.
+
+    Raises:
+        MeasureFailed: the server cannot be reached, or names no model.
+        OptionError, DatasetError: what was asked for cannot work.
+    """
+    dataset = config.dataset
+    if dataset != "synthetic" and not Path(dataset).is_file():
+        hint = "give synthetic, or the path of a ShareGPT JSON file"
+        raise OptionError(f"--dataset {dataset}: no such file", remedy=hint)
+    model = await find_model(config, pool)
+    counter = await choose_counter(pool, model, tokenizer=config.tokenizer, api_key=config.api_key)
+    if dataset == "synthetic":
+        source: PromptSource = await _synthetic(config, counter)
+    else:
+        from benchgate.client.datasets.sharegpt import sharegpt_source
+
+        source = await sharegpt_source(
+            dataset,
+            counter,
+            requests=config.num_prompts,
+            warmup=config.warmup_requests,
+            seed=config.seed,
+            allow_truncated=config.allow_truncated,
+        )
+    return Prepared(model, counter, source, list(source.notes))
+
+
+async def find_model(config: BenchConfig, pool: Pool) -> str:
+    """``--model``, or the first that the server lists. Also the first contact: says clearly when nobody answers."""
+    path = f"{pool.target.api_path}/models"
+    try:
+        if config.model is not None:
+            connection = await pool.connect()
+            pool.release(connection)
+            return config.model
+        status, answer = await call_json(pool, "GET", path, api_key=config.api_key)
+    except ConnectError as error:
+        raise MeasureFailed(
+            f"the server at {config.base_url} cannot be reached: {error}",
+            remedy="start it, or correct --base-url",
+        ) from None
+    except CallFailed as error:
+        raise MeasureFailed(
+            f"the server at {config.base_url} lists no models: {error}", remedy="name the model with --model"
+        ) from None
+    name = _first_model(answer)
+    if status != 200 or name is None:
+        raise MeasureFailed(
+            f"the server at {config.base_url} lists no models: {path} answered {status}",
+            remedy="name the model with --model, or give the API key if it asks for one",
+        )
+    return name
+
+
+def _first_model(answer: Any) -> str | None:
+    data = answer.get("data") if isinstance(answer, dict) else None
+    if isinstance(data, list) and data and isinstance(data[0], dict):
+        name = data[0].get("id")
+        return str(name) if name else None
+    return None
+
+
+async def _synthetic(config: BenchConfig, counter: TokenCounter) -> SyntheticSource:
+    assert config.prompt_tokens is not None
+    template = TEMPLATE_GUESS if config.endpoint == "chat" else 0
+    notes: list[str] = []
+    if counter.source == "approximation":
+        words = uncalibrated_words()
+        around = HEAD_WORDS + 10
+        notes.append(
+            "prompt lengths are approximated (the server has no /tokenize and no tokenizer was given) and corrected "
+            "by the usage of the first answers"
+        )
+    else:
+        words = await calibrate_words(counter)
+        probe = SyntheticSource(words.words, words.tokens_per_word, 1, 0, config.seed)
+        head = bytes(probe.pieces(0, 0)[0]).decode()
+        around = (await counter.count([head + TAIL_TEXT]))[0]
+    if config.prompt_tokens < around + template:
+        notes.append(
+            f"--prompt-tokens {config.prompt_tokens} is less than an empty prompt takes, about {around + template}"
+        )
+    return SyntheticSource(
+        words.words, words.tokens_per_word, config.prompt_tokens, around + template, config.seed, notes
+    )

@@ -1,0 +1,1 @@
+"""Bytes in, facts out: one HTTP connection, the event stream on it, and what its events mean."""

@@ -1,0 +1,222 @@
+"""What the events of an OpenAI-style stream say: tokens, channels, usage, finish reason, error frames.
+
+Definitions in docs/metrics.md: an event bears tokens when its delta carries text in any channel. A role-only or
+empty delta does not, nor does a tool call that only announces its name.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from typing import Any
+
+from orjson import JSONDecodeError, loads
+
+from benchgate.client.wire.faults import error_in
+from benchgate.client.wire.sse import NamedEvent
+
+_TOKEN_FREE_FINISH = ("error", "abort")  # finish reasons by which an engine says that it gave up
+
+
+def parse_json(payload: bytes) -> Any:
+    """JSON of an event. Falls back to the slower reader for NaN, lone surrogates and broken UTF-8.
+
+    Raises:
+        ValueError: it is no JSON at all.
+    """
+    try:
+        return loads(payload)
+    except JSONDecodeError:
+        return json.loads(payload.decode("utf-8", errors="replace"))
+
+
+def _chars(value: Any) -> int:
+    """Length of a text that may come as a string or as a list of parts."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, list):
+        return sum(_chars(part.get("text") or part.get("content")) if isinstance(part, dict) else 0 for part in value)
+    return 0
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "".join(_text(part.get("text") or part.get("content")) for part in value if isinstance(part, dict))
+    return ""
+
+
+def _tool_text(delta: dict[str, Any]) -> str:
+    """Arguments of tool calls in a delta (or message), old and new form."""
+    text = ""
+    calls = delta.get("tool_calls")
+    if calls:
+        for call in calls:
+            function = call.get("function") if isinstance(call, dict) else None
+            if isinstance(function, dict):
+                text += function.get("arguments") or ""
+    old = delta.get("function_call")
+    if isinstance(old, dict):
+        text += old.get("arguments") or ""
+    return text
+
+
+class Answer:
+    """Collects one answer. ``on_event`` is called for the data of each event, with the time its last byte was read."""
+
+    __slots__ = (
+        "bad_event",
+        "cached_tokens",
+        "completion_tokens",
+        "content_chars",
+        "content_events",
+        "done",
+        "error",
+        "events",
+        "finish_reason",
+        "first_at",
+        "first_visible_at",
+        "gaps",
+        "largest_event_chars",
+        "last_at",
+        "prompt_tokens",
+        "reasoning_chars",
+        "reasoning_events",
+        "reasoning_tokens",
+        "texts",
+        "tool_chars",
+        "tool_events",
+    )
+
+    def __init__(self, *, keep_text: bool = False) -> None:
+        self.events = self.content_events = self.reasoning_events = self.tool_events = 0
+        self.content_chars = self.reasoning_chars = self.tool_chars = self.largest_event_chars = 0
+        self.first_at: float | None = None
+        self.first_visible_at: float | None = None
+        self.last_at: float | None = None
+        self.gaps = array("f")
+        self.finish_reason: str | None = None
+        self.error: str | None = None  # first error frame
+        self.bad_event: str | None = None  # first event that is no JSON object
+        self.done = False  # [DONE] was seen
+        self.prompt_tokens: int | None = None
+        self.completion_tokens: int | None = None
+        self.reasoning_tokens: int | None = None
+        self.cached_tokens: int | None = None
+        self.texts: list[str] | None = [] if keep_text else None
+
+    def on_event(self, payload: bytes, at: float) -> None:
+        """Take in one event."""
+        if payload == b"[DONE]":
+            self.done = True
+            return
+        try:
+            chunk = loads(payload)
+        except JSONDecodeError:
+            try:
+                chunk = parse_json(payload)
+            except ValueError:
+                self._not_json(payload)
+                return
+        if type(chunk) is not dict:
+            self._not_json(payload)
+            return
+        choices = chunk.get("choices")
+        if choices:
+            if chunk.get("error"):
+                self._fail(chunk, payload)
+                return
+            for choice in choices:
+                delta = choice.get("delta")
+                if delta is None:
+                    # legacy completions carry text; a server may also send a whole message as its only event
+                    delta = {"content": choice.get("text")} if "text" in choice else choice.get("message") or {}
+                self._on_delta(delta, at)
+                finish = choice.get("finish_reason")
+                if finish:
+                    self.finish_reason = finish if type(finish) is str else str(finish.get("type", finish))
+        elif "usage" not in chunk or type(payload) is NamedEvent:
+            self._fail(chunk, payload)
+        usage = chunk.get("usage")
+        if usage:
+            self.take_usage(usage)
+
+    def _on_delta(self, delta: dict[str, Any], at: float) -> None:
+        content = delta.get("content") or delta.get("refusal")
+        reasoning = delta.get("reasoning") or delta.get("reasoning_content")
+        chars = 0
+        if content:
+            chars = visible = len(content) if type(content) is str else _chars(content)
+            if visible:
+                self.content_events += 1
+                self.content_chars += visible
+                if self.first_visible_at is None:
+                    self.first_visible_at = at
+        if reasoning:
+            hidden = len(reasoning) if type(reasoning) is str else _chars(reasoning)
+            if hidden:
+                self.reasoning_events += 1
+                self.reasoning_chars += hidden
+                chars += hidden
+        tool = ""
+        if "tool_calls" in delta or "function_call" in delta:
+            tool = _tool_text(delta)
+            if tool:
+                self.tool_events += 1
+                self.tool_chars += len(tool)
+                chars += len(tool)
+        if not chars:
+            return
+        self.events += 1
+        if self.last_at is None:
+            self.first_at = at
+        else:
+            self.gaps.append(at - self.last_at)
+        self.last_at = at
+        if chars > self.largest_event_chars:
+            self.largest_event_chars = chars
+        if self.texts is not None:
+            self.texts.append(_text(reasoning) + _text(content) + tool)
+
+    def take_usage(self, usage: dict[str, Any]) -> None:
+        """The last usage counts: servers that send it in every event count up."""
+        self.prompt_tokens = usage.get("prompt_tokens", self.prompt_tokens)
+        self.completion_tokens = usage.get("completion_tokens", self.completion_tokens)
+        details = usage.get("completion_tokens_details")
+        reasoning = details.get("reasoning_tokens") if details else usage.get("reasoning_tokens")  # SGLang: top level
+        if reasoning is not None:
+            self.reasoning_tokens = reasoning
+        details = usage.get("prompt_tokens_details")
+        if details and details.get("cached_tokens") is not None:
+            self.cached_tokens = details["cached_tokens"]
+
+    def take_whole(self, body: dict[str, Any], at: float) -> None:
+        """A JSON answer that came instead of a stream: its text counts, but it has no token times."""
+        for choice in body.get("choices") or []:
+            message = choice.get("message")
+            self._on_delta({"content": choice.get("text")} if message is None else message, at)
+            if choice.get("finish_reason"):
+                self.finish_reason = str(choice["finish_reason"])
+        if body.get("usage"):
+            self.take_usage(body["usage"])
+        self.first_at = self.first_visible_at = None
+
+    def _fail(self, chunk: dict[str, Any], payload: bytes) -> None:
+        message = error_in(chunk)
+        if message is None and type(payload) is NamedEvent and payload.name == b"error":
+            message = str(chunk.get("message") or chunk)
+        if message is not None and self.error is None:
+            self.error = message
+
+    def _not_json(self, payload: bytes) -> None:
+        text = payload.decode("utf-8", errors="replace")
+        if type(payload) is NamedEvent and payload.name == b"error":
+            self.error = self.error or text
+        else:
+            self.bad_event = self.bad_event or text
+
+    @property
+    def gave_up(self) -> bool:
+        """The finish reason itself says that the engine aborted."""
+        return self.finish_reason in _TOKEN_FREE_FINISH

@@ -1,0 +1,120 @@
+"""A raw HTTP/1.1 client connection: writes are stamped here, reads are stamped here, nothing else is done here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from time import monotonic
+from typing import cast
+
+from benchgate.client.wire.drain import Drain
+from benchgate.client.wire.exchange import Exchange, stamp
+
+PIECE = 256 * 1024  # bytes handed to the kernel at a time: a 5 MB prompt lets other sockets have their turn in between
+
+
+class HttpConnection(asyncio.Protocol):
+    """One connection, one exchange at a time."""
+
+    def __init__(self, drain: Drain) -> None:
+        self._drain = drain
+        self._unsent: list[memoryview] = []
+        self._pump_scheduled = False
+        self._paused = False
+        self.transport: asyncio.Transport | None = None
+        self.exchange: Exchange | None = None
+        self.open = False
+        self.served = 0  # answers that came over this connection
+        self.connect_s = 0.0
+        self.end_reason = "connection closed by the server"
+
+    # -- asyncio.Protocol ------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport; small write buffer, so that large bodies go out piece by piece."""
+        self.transport = cast("asyncio.Transport", transport)  # uvloop's own class does not derive from it
+        self.open = True
+        self.transport.set_write_buffer_limits(high=PIECE)
+
+    def data_received(self, data: bytes) -> None:
+        """Stamp and queue; bytes that nobody asked for make the connection unusable."""
+        exchange = self.exchange
+        if exchange is None:
+            self.close()
+            return
+        stamp(exchange, data)
+        if not exchange.queued:
+            self._drain.push(exchange)
+
+    def eof_received(self) -> bool:
+        """The server has finished sending; we have nothing to say to a half-closed connection."""
+        self.open = False
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Hand what was read to the exchange, then tell it that nothing more will come."""
+        self.open = False
+        self._unsent.clear()
+        exchange, self.exchange = self.exchange, None
+        if exchange is not None:
+            self._drain.finish(exchange)
+            exchange.connection_ended(
+                self.end_reason if exc is None else f"connection lost: {exc or type(exc).__name__}"
+            )
+
+    def pause_writing(self) -> None:
+        """The kernel's buffer is full."""
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        """The kernel takes bytes again."""
+        self._paused = False
+        self._pump()
+
+    # -- sending ---------------------------------------------------------------------------------------------------
+
+    def send(self, exchange: Exchange, pieces: Sequence[bytes | memoryview]) -> None:
+        """Write a request. ``exchange.sent_at`` is stamped right before its first byte is written."""
+        assert self.transport is not None
+        self.exchange = exchange
+        total = sum(len(piece) for piece in pieces)
+        if total <= PIECE:
+            data = b"".join(pieces)
+            exchange.sent_at = monotonic()
+            self.transport.write(data)
+            return
+        self._unsent = [memoryview(piece)[at : at + PIECE] for piece in pieces for at in range(0, len(piece), PIECE)]
+        self._unsent.reverse()
+        exchange.sent_at = monotonic()
+        self._pump()
+
+    def _pump(self) -> None:
+        """Write the next piece, and come back in the next turn of the loop for the one after."""
+        self._pump_scheduled = False
+        if not self._unsent or not self.open or self.transport is None or self._paused:
+            return
+        self.transport.write(self._unsent.pop())
+        if self._unsent and not self._paused and not self._pump_scheduled:
+            self._pump_scheduled = True
+            asyncio.get_running_loop().call_soon(self._pump)
+
+    # -- ending ----------------------------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """The answer is complete; the connection may be used again if :meth:`reusable` says so."""
+        exchange, self.exchange = self.exchange, None
+        self.served += 1
+        if exchange is None or not exchange.complete or not exchange.keep_alive or self._unsent:
+            self.close()
+
+    @property
+    def reusable(self) -> bool:
+        """Open, idle, and not about to be closed."""
+        return self.open and self.exchange is None and self.transport is not None and not self.transport.is_closing()
+
+    def close(self) -> None:
+        """Close without waiting: an exchange that is still in flight is forgotten."""
+        self.open = False
+        self.exchange = None
+        if self.transport is not None:
+            self.transport.abort()

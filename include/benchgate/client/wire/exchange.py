@@ -1,0 +1,217 @@
+"""One request and its answer on a connection: stamped reads in, parsed answer out.
+
+A read is only stamped and queued when it arrives (``Exchange.reads``); parsing runs after all ready sockets were read
+(see ``drain.py``), so that parsing one stream does not delay the stamp of another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections import deque
+from collections.abc import Callable
+from time import monotonic
+
+import httptools
+
+from benchgate.client.wire.answer import Answer
+from benchgate.client.wire.sse import SseDecoder
+
+DONE_GRACE_S = 1.0  # the end of the HTTP message normally comes with [DONE] or right behind it
+BODY_LIMIT = 64 * 1024 * 1024  # bytes kept of an answer that is no event stream
+
+
+class Exchange:
+    """State of one request on the wire. ``future`` resolves (to None) when the answer is complete or lost."""
+
+    __slots__ = (
+        "_grace",
+        "_inflate",
+        "_loop",
+        "_now",
+        "_parser",
+        "_sink",
+        "_sse",
+        "answer",
+        "body",
+        "bytes_in",
+        "chunked",
+        "complete",
+        "content_type",
+        "encoding",
+        "events",
+        "first_byte_at",
+        "future",
+        "headers_at",
+        "http_status",
+        "keep_alive",
+        "last_read_at",
+        "length",
+        "lost",
+        "protocol_error",
+        "queued",
+        "read_count",
+        "reads",
+        "sent_at",
+        "stream",
+    )
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, *, keep_text: bool = False) -> None:
+        self._loop = loop
+        self.reads: deque[tuple[float, bytes]] = deque()
+        self.queued = False  # waits in the drain
+        self.future: asyncio.Future[None] = loop.create_future()
+        self.answer = Answer(keep_text=keep_text)
+        self.sent_at: float | None = None
+        self.first_byte_at: float | None = None
+        self.last_read_at: float | None = None
+        self.headers_at: float | None = None
+        self.http_status: int | None = None
+        self.content_type = ""
+        self.encoding = ""
+        self.length: int | None = None
+        self.chunked = False
+        self.stream = False  # the answer is an event stream
+        self.complete = False
+        self.keep_alive = False
+        self.lost: str | None = None  # why the connection ended before the answer did
+        self.protocol_error: str | None = None
+        self.body = bytearray()  # of an answer that is no event stream
+        self.bytes_in = 0
+        self.read_count = 0
+        self.events = 0  # events of any sort, for events per read
+        self._sse: SseDecoder | None = None
+        self._grace: asyncio.TimerHandle | None = None
+        self._inflate: zlib._Decompress | None = None
+        self._sink: Callable[[bytes], None] = self._collect
+        self._now = 0.0
+        self._parser = httptools.HttpResponseParser(self)
+
+    # -- called by the drain ---------------------------------------------------------------------------------------
+
+    def work(self) -> None:
+        """Parse the oldest read."""
+        at, data = self.reads.popleft()
+        self._now = at
+        self.read_count += 1
+        self.bytes_in += len(data)
+        if self.complete or self.protocol_error:
+            return  # bytes after the end: the connection will not be used again
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserCallbackError as error:
+            cause = error.__context__ or error
+            self._break(f"the answer could not be read: {type(cause).__name__}: {cause}")
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._break(f"no valid HTTP answer: {error}")
+
+    def connection_ended(self, reason: str) -> None:
+        """The connection is gone, and every read that came before is parsed."""
+        if self.complete:
+            return
+        if self.headers_at is not None and self.length is None and not self.chunked and not self.protocol_error:
+            self.on_message_complete()  # an answer without a length ends where the connection does
+            return
+        self.lost = self.lost or reason
+        self._resolve()
+
+    # -- httptools callbacks ---------------------------------------------------------------------------------------
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep what decides how the body is read."""
+        name = name.lower()
+        if name == b"content-type":
+            self.content_type = value.decode("latin-1").partition(";")[0].strip().lower()
+        elif name == b"content-encoding":
+            self.encoding = value.decode("latin-1").strip().lower()
+        elif name == b"content-length":
+            self.length = int(value)
+        elif name == b"transfer-encoding":
+            self.chunked = b"chunked" in value.lower()
+
+    def on_headers_complete(self) -> None:
+        """Choose how the body is read."""
+        status = self._parser.get_status_code()
+        if status < 200:
+            return  # 100 Continue and friends: the real answer follows
+        self.http_status = status
+        self.headers_at = self._now
+        self.keep_alive = self._parser.should_keep_alive()
+        if self.encoding in ("", "identity"):
+            pass
+        elif self.encoding in ("gzip", "x-gzip", "deflate"):
+            self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib, by its own header
+        else:
+            self.protocol_error = f"content-encoding {self.encoding!r} was not asked for and is not supported"
+        if status == 200 and self.content_type == "text/event-stream":
+            self.stream = True
+            self._sse = SseDecoder()
+            self._sink = self._feed_stream
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body, without its transfer framing."""
+        if self._inflate is not None:
+            body = self._decompress(body)
+        if body:
+            self._sink(body)
+
+    def on_message_complete(self) -> None:
+        """The body has ended as it should."""
+        if self.http_status is None:
+            return  # end of a 1xx answer
+        if self._inflate is not None:
+            rest = self._inflate.flush()
+            if rest:
+                self._sink(rest)
+        if self._sse is not None:
+            for payload in self._sse.finish():
+                self.events += 1
+                self.answer.on_event(payload, self._now)
+        self.complete = True
+        self._resolve()
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _feed_stream(self, body: bytes) -> None:
+        now = self._now
+        on_event = self.answer.on_event
+        for payload in self._sse.feed(body):  # type: ignore[union-attr]
+            self.events += 1
+            on_event(payload, now)
+        if self.answer.done and self._grace is None:
+            # [DONE] ends the answer also where the server then forgets to end the HTTP message
+            self._grace = self._loop.call_later(DONE_GRACE_S, self._resolve)
+
+    def _collect(self, body: bytes) -> None:
+        if len(self.body) < BODY_LIMIT:
+            self.body += body
+
+    def _decompress(self, body: bytes) -> bytes:
+        assert self._inflate is not None
+        try:
+            return self._inflate.decompress(body)
+        except zlib.error:
+            if self.encoding == "deflate" and not self.body and self.answer.events == 0:
+                # "deflate" means zlib by the standard and raw deflate by some servers' habit
+                self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+                return self._inflate.decompress(body)
+            raise
+
+    def _break(self, message: str) -> None:
+        self.protocol_error = self.protocol_error or message
+        self._resolve()
+
+    def _resolve(self) -> None:
+        if self._grace is not None:
+            self._grace.cancel()
+        if not self.future.done():
+            self.future.set_result(None)
+
+
+def stamp(exchange: Exchange, data: bytes) -> None:
+    """Note a read with its time. Nothing else happens while sockets wait to be read."""
+    now = monotonic()
+    if exchange.first_byte_at is None:
+        exchange.first_byte_at = now
+    exchange.last_read_at = now
+    exchange.reads.append((now, data))

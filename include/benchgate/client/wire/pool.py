@@ -1,0 +1,173 @@
+"""Connections that are open before they are needed, so that waiting for one never hides in a TTFT."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+from time import monotonic
+
+from benchgate.client.wire.connection import HttpConnection
+from benchgate.client.wire.drain import Drain
+from benchgate.client.wire.target import Target
+
+CONNECTS_AT_ONCE = 64  # a listen backlog is often 128: more SYNs at once would be dropped and retried a second later
+CONNECT_TIMEOUT_S = 30.0
+SLOW_CONNECT_S = 0.005  # from here on a spare connection is worth opening while a stream still runs
+
+
+class ConnectError(Exception):
+    """No connection: the message says where and why."""
+
+
+class Pool:
+    """Idle connections of one process, last used first (the others may have been closed by the server meanwhile)."""
+
+    def __init__(self, target: Target, drain: Drain, loop: asyncio.AbstractEventLoop) -> None:
+        self.target = target
+        self._drain = drain
+        self._loop = loop
+        self._idle: list[HttpConnection] = []
+        self._connecting = asyncio.Semaphore(CONNECTS_AT_ONCE)
+        self._addresses: list[tuple[int, tuple[object, ...]]] = []
+        self._spares: set[asyncio.Task[None]] = set()
+        self.closes_after_reply = 0  # how often a reply that promised keep-alive was followed by a close
+        self.slowest_connect_s = 0.0
+        self.opened = 0
+
+    async def acquire(self) -> HttpConnection:
+        """An open connection: an idle one, or a new one.
+
+        Raises:
+            ConnectError: the server (or proxy) cannot be reached.
+        """
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.reusable:
+                return connection
+            connection.close()
+        return await self.connect()
+
+    def release(self, connection: HttpConnection) -> None:
+        """Give a connection back; a closed one is dropped."""
+        if connection.reusable:
+            self._idle.append(connection)
+        else:
+            connection.close()
+
+    async def open_ahead(self, count: int) -> None:
+        """Open up to ``count`` idle connections; stops quietly where the server refuses."""
+        missing = count - sum(connection.reusable for connection in self._idle)
+
+        async def one() -> None:
+            with contextlib.suppress(ConnectError):
+                self._idle.append(await self.connect())
+
+        await asyncio.gather(*(one() for _ in range(missing)))
+
+    def open_spare(self) -> None:
+        """While a stream runs: have the next connection ready, where the server closes each and connecting is slow.
+
+        A spare costs servers with a thread per connection a thread, so it is opened only when both were observed.
+        """
+        if self.slowest_connect_s < SLOW_CONNECT_S or not self.closes_after_reply:
+            return
+        if any(connection.reusable for connection in self._idle):
+            return
+        task = self._loop.create_task(self.open_ahead(1))
+        self._spares.add(task)
+        task.add_done_callback(self._spares.discard)
+
+    async def connect(self) -> HttpConnection:
+        """Open a new connection, TLS and proxy tunnel included."""
+        async with self._connecting:
+            started = monotonic()
+            try:
+                connection = await asyncio.wait_for(self._connect(), CONNECT_TIMEOUT_S)
+            except asyncio.TimeoutError:
+                raise ConnectError(f"no connection to {self._where} within {CONNECT_TIMEOUT_S:g} s") from None
+            except ssl.SSLError as error:
+                raise ConnectError(f"TLS with {self._where} failed: {error}") from None
+            except OSError as error:
+                raise ConnectError(f"cannot connect to {self._where}: {error.strerror or error}") from None
+            connection.connect_s = monotonic() - started
+            self.slowest_connect_s = max(self.slowest_connect_s, connection.connect_s)
+            self.opened += 1
+            return connection
+
+    @property
+    def _where(self) -> str:
+        proxy = self.target.proxy
+        return self.target.origin if proxy is None else f"{self.target.origin} through proxy {proxy.host}:{proxy.port}"
+
+    async def _connect(self) -> HttpConnection:
+        if not self._addresses:
+            await self._resolve()
+        failure: OSError | None = None
+        for index, (family, address) in enumerate(self._addresses):
+            sock = socket.socket(socket.AddressFamily(family), socket.SOCK_STREAM)
+            try:
+                sock.setblocking(False)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                await self._loop.sock_connect(sock, address)
+                connection = await self._wrap(sock)
+            except OSError as error:
+                sock.close()
+                failure = error
+                continue
+            except BaseException:
+                sock.close()
+                raise
+            if index:  # this address works: ask it first from now on
+                self._addresses.insert(0, self._addresses.pop(index))
+            return connection
+        raise failure or OSError("no address")
+
+    async def _resolve(self) -> None:
+        host, port = self.target.connect_to
+        try:
+            found = await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except socket.gaierror as error:
+            raise ConnectError(f"cannot find the host {host!r}: {error.strerror}") from None
+        self._addresses = [(family, address) for family, _, _, _, address in found]
+
+    async def _wrap(self, sock: socket.socket) -> HttpConnection:
+        target = self.target
+        if target.tls is not None and target.proxy is not None:
+            await self._tunnel(sock)
+        _, connection = await self._loop.create_connection(
+            lambda: HttpConnection(self._drain),
+            sock=sock,
+            ssl=target.tls,
+            server_hostname=target.host if target.tls is not None else None,
+        )
+        return connection
+
+    async def _tunnel(self, sock: socket.socket) -> None:
+        """CONNECT through the proxy, before TLS with the server starts on the same socket."""
+        target = self.target
+        where = f"[{target.host}]:{target.port}" if ":" in target.host else f"{target.host}:{target.port}"
+        lines = [f"CONNECT {where} HTTP/1.1", f"Host: {where}", "User-Agent: benchgate"]
+        if target.proxy and target.proxy.authorization:
+            lines.append(f"Proxy-Authorization: {target.proxy.authorization}")
+        await self._loop.sock_sendall(sock, ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
+        answer = b""
+        while b"\r\n\r\n" not in answer:
+            # byte by byte would be exact; a proxy sends nothing behind its answer before we speak TLS
+            data = await self._loop.sock_recv(sock, 4096)
+            if not data or len(answer) > 65536:
+                raise OSError(f"the proxy closed the tunnel: {answer[:100]!r}")
+            answer += data
+        status = answer.split(b"\r\n", 1)[0].decode("latin-1")
+        if len(status.split()) < 2 or not status.split()[1].startswith("2"):
+            raise OSError(f"the proxy refused the tunnel: {status}")
+
+    async def close(self) -> None:
+        """Close every idle connection."""
+        for task in list(self._spares):
+            task.cancel()
+        for connection in self._idle:
+            connection.close()
+        self._idle.clear()
+        await asyncio.sleep(0)
