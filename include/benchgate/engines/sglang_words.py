@@ -1,0 +1,188 @@
+"""What SGLang's log says, over its versions (0.4 to 0.5.23)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from benchgate.engines.common_failures import COMMON
+from benchgate.engines.failures import CERTAIN, Crash, FailureWords
+from benchgate.engines.kernels import moe_kernel_or_name
+from benchgate.engines.log_facts import Words, said
+from benchgate.engines.proofs import Fact, Keep, Sighting, Sightings, as_float, as_text, first_number
+from benchgate.records import Evidence
+from benchgate.records import FailureKind as Kind
+
+# How a KV pool's size was formed. Pools of different meanings are not comparable.
+TOTAL = "max_total_num_tokens"  # what the scheduler may hand out
+POOL = "allocated_pool_tokens"  # the pool's own line; a model with a sliding window has one pool for each kind of layer
+
+
+def _kernel(match: re.Match[str]) -> str | None:
+    name = match.group(1).strip()
+    return None if name in ("auto", "None") else moe_kernel_or_name(re.sub(r"triton_kernels?", "triton", name))
+
+
+def _sum(match: re.Match[str]) -> float:
+    return sum(float(group) for group in match.groups() if group)
+
+
+def _attention(match: re.Match[str]) -> str | None:
+    name = match.group(1).strip("'\"., ")
+    return None if name in ("None", "") else name
+
+
+_BOUND, _CHOSEN, _ASKED = 30, 20, 10
+
+_MOE = (
+    # Detected SM120 and MXFP4 quantization format for GPT-OSS model, enabling Marlin MOE kernel.
+    Fact("moe_kernel", "enabling ", r"enabling ([\w .-]{1,40}?) (?:MXFP4 )?M[oO]E kernel", _kernel, _BOUND, Keep.LAST),
+    Fact("moe_kernel", "enabling ", r"enabling (FlashInfer MXFP4) M[oO]E kernel", lambda _: "flashinfer_mxfp4", _BOUND + 1, Keep.LAST),
+    Fact("moe_kernel", "MOE kernel", r"for bf16 model, using (\w+) M[oO]E kernel|GPT-OSS bf16 model, using (\w+) MOE kernel",
+         lambda m: moe_kernel_or_name(m.group(1) or m.group(2)), _BOUND, Keep.LAST),
+    # Use flashinfer_trtllm as MoE runner backend on sm100 for DeepseekV3ForCausalLM
+    Fact("moe_kernel", "oE runner backend", r"[Uu]s(?:e|ing) (\w+) as MoE runner backend", _kernel, _CHOSEN, Keep.LAST),
+    Fact("moe_kernel", "moe_runner_backend=", r"(?<!server_args=)(?<!speculative_)\bmoe_runner_backend='?(\w+)", _kernel, _ASKED, Keep.LAST),
+    Fact("moe_kernel", "MOE_RUNNER_BACKEND is not initialized", r"(?<!SPECULATIVE_)MOE_RUNNER_BACKEND is not initialized, using (\w+) backend", _kernel, _ASKED, Keep.LAST),
+    Fact("moe_kernel_requested", "moe_runner_backend=", r"server_args=.{0,16000}?\bmoe_runner_backend='(\w+)'", as_text),
+)  # fmt: skip
+
+_ATTENTION = (
+    Fact("attention_backend", "hybrid attention backend", r"hybrid attention backend for decode and prefill: decode_backend=(\w+)", _attention, _BOUND, Keep.LAST),
+    Fact("attention_backend", "ttention backend not", r"[Aa]ttention backend not (?:explicitly )?(?:specified|set)\. Use (\w+) backend by default", _attention, _CHOSEN, Keep.LAST),
+    Fact("attention_backend", "attention backend", r"(?<!Multimodal )[Uu]s(?:e|ing) (\w+) as (?:the |default )?(?:prefill and decode )?attention backend", _attention, _CHOSEN, Keep.LAST),
+    Fact("attention_backend", "attention backend for", r"[Uu]s(?:e|ing) (\w+) attention backend for", _attention, _CHOSEN, Keep.LAST),
+    Fact("attention_backend", "Setting attention backend to", r"Setting attention backend to (\w+)", _attention, _BOUND, Keep.LAST),
+    Fact("attention_backend", "attention_backend=", r"(?<![\w])attention_backend='?(\w+)", _attention, _ASKED, Keep.LAST),
+)  # fmt: skip
+
+_POOL = (
+    Fact("kv_tokens", "max_total_num_tokens=", r"\bmax_total_num_tokens=(\d+), ", first_number, 20, Keep.LAST, sum_ranks=True),
+    Fact("kv_tokens", "KV Cache is allocated", r"KV Cache is allocated\..{0,60}#tokens: ([\d,]+)", first_number, 10, Keep.FIRST, sum_ranks=True),
+    Fact("kv_full_layer_tokens", "full_layer_tokens=", r"\bfull_layer_tokens=(\d+)", first_number, sum_ranks=True),
+    Fact("kv_window_layer_tokens", "swa_layer_tokens=", r"\bswa_layer_tokens=(\d+)", first_number, sum_ranks=True),
+    # SGLang's "GB" is 2**30 bytes
+    Fact("memory_reserved_gib", "KV Cache is allocated", r"KV Cache is allocated\..{0,60}K size: ([\d.]+) GB, V size: ([\d.]+) GB", _sum, 10),
+    Fact("memory_reserved_gib", "KV Cache is allocated", r"KV Cache is allocated\..{0,60}KV size: ([\d.]+) GB", as_float, 10),
+    Fact("max_running_requests", "max_running_requests=", r"\bmax_total_num_tokens=\d+, .{0,120}\bmax_running_requests=(\d+)", first_number),
+    Fact("max_model_len", "context_len=", r"\bmax_total_num_tokens=\d+, .{0,160}\bcontext_len=(\d+)", first_number),
+    Fact("memory_left_gib", "available_", r"\bmax_total_num_tokens=\d+, .{0,200}\bavailable_[gc]pu_mem=([\d.]+) GB", as_float, 0, Keep.SMALLEST),
+)  # fmt: skip
+
+_START = (
+    Fact("engine_version", "ersion", r"(?:sglang|SGLang)(?: version|==|/| v)[ =:]?v?(\d+\.\d+\S*)|\bsglang_version[=:] ?'?(\d+\.[^\s',]+)", as_text),
+    Fact("weights_gib", "Load weight end", r"Load weight end\..{0,300}mem usage=([\d.]+) ?GB", as_float),
+    Fact("load_seconds", "Load weight end", r"Load weight end\. elapsed=([\d.]+) s", as_float, 10, Keep.LARGEST),
+    Fact("architecture", "Load weight end", r"Load weight end\..{0,60}type=(\w+)", as_text),
+    Fact("dtype", "Load weight end", r"Load weight end\..{0,160}\bdtype=(?:torch\.)?(\w+)", as_text),
+    Fact("quantization", "Load weight end", r"Load weight end\..{0,160}\bquant(?:ization)?=(\w+)", as_text),
+    Fact("kv_cache_dtype", "KV Cache is allocated", r"KV Cache is allocated\. dtype: (?:torch\.)?(\w+)", as_text),
+    Fact("graph_capture_seconds", "graph end", r"Capture (?!draft|single-CG|UNO|Frozen)(?:\w+ )?(?:cuda|cpu|npu|CUDA) graph end\. (?:Time elapsed: |elapsed=|bs=.{0,800}?, elapsed=)([\d.]+) s", as_float, 10, Keep.LARGEST),
+    Fact("graph_capture_gib", "graph end", r"Capture (?!draft|single-CG|UNO|Frozen)(?:\w+ )?(?:cuda|cpu|npu|CUDA) graph end\. .{0,900}?mem usage=([\d.]+) ?GB", as_float, 0, Keep.LARGEST),
+    Fact("served_model", "served_model_name=", r"\bserved_model_name='([^']+)'", as_text),
+    Fact("tensor_parallel_size", "tp_size=", r"\btp_size=(\d+)", first_number),
+    Fact("data_parallel_size", "dp_size=", r"(?<![\w])dp_size=(\d+)", first_number),
+    Fact("speculative_method", "speculative_algorithm=", r"\bspeculative_algorithm='(\w+)'", as_text),
+    Fact("_dp_attention", "enable_dp_attention=", r"\benable_dp_attention=(True)", lambda _: True),
+    Fact("_first", "server_args=", r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", as_text),
+    Fact("_last", "fired up", r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", as_text),
+    Fact("_load_began", "Load weight begin", r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", as_text),
+    Fact("_load_ended", "Load weight end", r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", as_text, 0, Keep.LAST),
+)  # fmt: skip
+
+_KV = "raise mem-fraction-static, lower context-length, or use more GPUs"
+_ARGS = "correct the arm's args; the message says which value this version or GPU does not take"
+_FAILURES = (
+    FailureWords(Kind.GPU_MEMORY_IN_USE, "memory capacity is unbalanced", r"memory capacity is unbalanced", "other processes hold memory of some of the GPUs",
+                 "find out who holds it (nvidia-smi) and stop it", weight=CERTAIN + 1),
+    FailureWords(Kind.KV_TOO_SMALL, "Not enough memory", r"Not enough memory\. Please try to increase --mem-fraction-static", "no memory was left for a KV pool", _KV, weight=CERTAIN + 1),
+    FailureWords(Kind.KV_TOO_SMALL, "max_total_num_tokens", r"max_total_(?:num_)?tokens.{0,40}(?:<=? ?0|is too small|must be (?:positive|greater))", "no memory was left for a KV pool", _KV),
+    FailureWords(Kind.CUDA_OOM, "Capture cuda graph failed", r"Capture (?:\w+ )?graph failed: .{0,60}out of memory", "the GPU ran out of memory while graphs were captured",
+                 "lower mem-fraction-static or cuda-graph-max-bs"),
+    FailureWords(Kind.PORT_IN_USE, "is already in use", r"RuntimeError: .{0,60}port (\d+) is already in use", "port {0} is taken", "stop what listens there", denies_ready=True),
+    FailureWords(Kind.BAD_FLAG, "is not a valid", r"ValueError: '(\S+)' is not a valid (\w+Backend)", "{0} is not a value that this version knows", _ARGS),
+    FailureWords(Kind.BAD_FLAG, "requires one of", r"requires one of .{0,200} (?:attention|moe)\w* backend, but got '?(\w+)", "this model does not run with backend {0}", _ARGS),
+    FailureWords(Kind.BAD_FLAG, "must be divisible by", r"(?:tp_size|heads|num_experts).{0,80}must be divisible by", "the model cannot be split over that many GPUs", _ARGS),
+)  # fmt: skip
+
+_CRASH = Crash(
+    pointers=("Received sigquit from a child process", "Initialization failed. Please see the error messages above", "Rank 0 scheduler is dead"),
+    engine_died=(
+        "Scheduler hit an exception", "Received sigquit from a child process", "Initialization failed. Please see the error messages above",
+        "scheduler is dead", "Scheduler or DataParallelController", "terminated with",
+    ),
+    engine_process=r"Scheduler|TP\d|DP\d",
+    stopping=("Shutting down", "Application shutdown complete", "SIGTERM received", "Gracefully exiting"),
+)  # fmt: skip
+
+
+def finish(seen: Sightings, warnings: list[Evidence]) -> None:
+    """What several lines say together: the pool's meaning, times between lines, rivalling kernels, missing ranks."""
+    _pool(seen, warnings)
+    _between(seen, "load_seconds", "_load_began", "_load_ended")
+    _between(seen, "init_seconds", "_first", "_last")
+    kernel, asked = seen.first("moe_kernel"), seen.first("moe_kernel_requested")
+    if kernel and asked and asked.value != "auto" and kernel.precedence > _ASKED:
+        wanted = moe_kernel_or_name(re.sub(r"triton_kernels?", "triton", str(asked.value)))
+        if wanted != kernel.value:
+            text = f"--moe-runner-backend {asked.value} was requested and the log shows {kernel.value}: {kernel.evidence.text}"
+            warnings.append(Evidence(line=kernel.evidence.line, text=text))
+    if kernel and kernel.precedence == _ASKED:
+        text = f"the MoE kernel is only the start argument, no line says that it was bound: {kernel.evidence.text}"
+        warnings.append(Evidence(line=kernel.evidence.line, text=text))
+
+
+def _pool(seen: Sightings, warnings: list[Evidence]) -> None:
+    pool = seen.first("kv_tokens")
+    if pool is None:
+        return
+    meaning = TOTAL if pool.precedence == 20 else POOL
+    ranks, stated = seen.ranks("kv_tokens"), seen.first("data_parallel_size")
+    expected = int(stated.value) if stated else 1
+    if None not in ranks and len(ranks) < expected:
+        meaning += f"_of_{len(ranks)}_of_{expected}_ranks"
+        text = f"the KV pool of {len(ranks)} of {expected} data-parallel ranks is in the log; the sum covers only those"
+        warnings.append(Evidence(line=pool.evidence.line, text=text))
+    seen.by_name["kv_meaning"] = {None: replace(pool, value=meaning)}
+    if len(ranks) > 1:
+        seen.by_name["kv_ranks"] = {None: replace(pool, value=len(ranks))}
+
+
+def _between(seen: Sightings, name: str, begin: str, end: str) -> None:
+    """The seconds between two lines of the log, when no line states them. Whole seconds are all that its clock has."""
+    from datetime import datetime
+
+    first, last = seen.first(begin), seen.first(end)
+    if name in seen.by_name or first is None or last is None:
+        return
+    form = "%Y-%m-%d %H:%M:%S"
+    try:
+        seconds = (datetime.strptime(str(last.value), form) - datetime.strptime(str(first.value), form)).total_seconds()
+    except ValueError:
+        return
+    if seconds >= 0:
+        seen.by_name[name] = {None: Sighting(seconds, last.evidence, 0, last.order)}
+
+
+WORDS = Words(
+    facts=(*_START, *_MOE, *_ATTENTION, *_POOL),
+    failures=(*_FAILURES, *COMMON),
+    crash=_CRASH,
+    ready=(said("The server is fired up and ready to roll"),),
+    warnings=(
+        said("Performance might be sub-optimal"),
+        said("Falling back to slow implementation"),
+        said("KV cache pool is full"),
+        said("Retract requests"),
+    ),
+    compiling=(
+        said("DeepGEMM JIT", r"DeepGEMM JIT (?:Pre-)?[Cc]ompil"),
+        said("JIT compilation during inference"),
+        said("Entering DeepGEMM JIT"),
+        said("torch._dynamo hit config.recompile_limit"),
+        said("AUTOTUNE"),
+        said("utotun", r"(?i)\bautotun(?:e|ing)\b.{0,200}(?:start|begin|took|finished|process|best|benchmark)"),
+    ),
+    bulk=('HTTP/1.1" 200', "Decode batch", "Prefill batch"),
+    finish=finish,
+)
