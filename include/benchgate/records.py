@@ -204,14 +204,14 @@ class LaunchRecord(Record):
 
 
 class Percentiles(Record):
-    """Distribution of one latency, in ms."""
+    """Distribution of one latency, in ms. Our client fills all of it; an imported file may say less."""
 
-    p50: float
-    p90: float
-    p95: float
-    p99: float
-    mean: float
-    n: int
+    p50: float | None
+    p90: float | None
+    p95: float | None
+    p99: float | None
+    mean: float | None
+    n: int | None
 
 
 class ErrorGroup(Record):
@@ -232,8 +232,8 @@ class CellSummary(Record):
     token_count_source: str  # usage | tokenizer | mixed | unknown
     started_at: str | None = None
     completed: int
-    errors: int
-    cut_off: int
+    errors: int | None  # None: an imported file that does not say
+    cut_off: int | None  # the same
     error_kinds: dict[str, int]
     error_groups: list[ErrorGroup] = []
     prompt_tokens: int | None  # None: the server sent no usage and nothing could count
@@ -394,6 +394,8 @@ class RunRecord(Record):
     campaign_yaml: str = ""
     benchgate_version: str
     nothing_new_reason: str | None = None
+    # the process that the run lives and dies with ("host pid start-time"); None: Airflow's scheduler keeps it
+    owner: str | None = None
 
 
 class CellOutcome(Record):

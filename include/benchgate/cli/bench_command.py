@@ -272,7 +272,8 @@ def _row(values: Percentiles | None) -> str:
     if values is None:
         return " ".join(["         -"] * 5 + ["       -"])
     numbers = (values.p50, values.p90, values.p95, values.p99, values.mean)
-    return " ".join(f"{number:10.2f}" for number in numbers) + f" {values.n:8d}"
+    shown = ("         -" if number is None else f"{number:10.2f}" for number in numbers)
+    return " ".join(shown) + ("       -" if values.n is None else f" {values.n:8d}")
 
 
 def _number(value: float | None, digits: int = 0) -> str:
