@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -87,18 +87,20 @@ def ledger_of(spec: CampaignSpec, run: str = "kernels.night-1") -> Ledger:
     return Ledger(campaign=spec.campaign, run=run, created_at="2026-11-30T02:00:00Z", launches=launches, cells=cells)
 
 
-def needle_check(found: int = 3, asked: int = 3, context: int = 8192, counted: int | None = 7936) -> NeedleCheck:
-    """A check that found the first ``found`` of ``asked`` needles."""
+def needle_check(
+    found: int = 3, depths: Sequence[float] = (0.1, 0.5, 0.9), context: int = 8192, counted: int | None = 7936
+) -> NeedleCheck:
+    """A check that found the first ``found`` needles."""
     results = [
         NeedleResult(
-            depth=round((number + 0.5) / asked, 2),
+            depth=depth,
             context_tokens=counted,
             asked="What is the code?",
             expected=f"{number}4711",
             answered=f"{number}4711" if number < found else "I do not know.",
             found=number < found,
         )
-        for number in range(asked)
+        for number, depth in enumerate(depths)
     ]
     return NeedleCheck(requested_context_tokens=context, results=results)
 
@@ -116,6 +118,7 @@ def launch_record(planned: PlannedLaunch, **changes: Any) -> LaunchRecord:
         "image_digest": "sha256:" + "a" * 64,
         "model_id": "openai/gpt-oss-20b",
         "model_revision": "b" * 40,
+        "gpus": ["0", "1", "2", "3"],
         "args": {"moe-backend": planned.arm},
         "host_facts": HostFacts(host=planned.host, kind="docker", gpu_model="NVIDIA H200", driver="580.1"),
         "fingerprint": f"fp1:{planned.arm}",

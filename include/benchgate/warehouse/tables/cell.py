@@ -66,7 +66,7 @@ cell = sa.Table(
     column("client_name", sa.Text(), "load generator that measured it"),
     column("client_version", sa.Text(), "its version"),
     column("metric_definition", sa.Text(), "version of docs/metrics.md that the numbers follow"),
-    column("token_count_source", sa.Text(), "who counted the tokens: usage (server) or tokenizer"),
+    column("token_count_source", sa.Text(), "who counted the tokens: usage (the server), tokenizer, mixed or unknown"),
     column("completed", sa.BigInteger(), "successful requests"),
     column("errors", sa.BigInteger(), "requests that ended in an error"),
     column("cut_off", sa.BigInteger(), "requests ended by the time cap; in neither of the above"),
