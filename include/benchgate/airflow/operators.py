@@ -40,6 +40,7 @@ class StepOperator(BaseOperator):
         self.launch = launch
         self.cell = cell
         self.host = host
+        self.run_key: str | None = None  # known once the task runs; on_kill needs it
 
     def execute(self, context: Context) -> Any:
         """Call the step; what it returns is a key or a small summary."""

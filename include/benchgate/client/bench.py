@@ -115,7 +115,7 @@ def _result(config: BenchConfig, prepared: Prepared, started_at: str, parts: lis
 
 @contextlib.contextmanager
 def _progress(config: BenchConfig, counts: Callable[[], Counts], on_progress: OnProgress | None) -> Iterator[None]:
-    """Call ``on_progress`` once a second, and once at the end."""
+    """Call ``on_progress`` when the window begins, then once a second, and once at the end."""
     if on_progress is None:
         yield
         return
@@ -133,7 +133,7 @@ def _progress(config: BenchConfig, counts: Callable[[], Counts], on_progress: On
         handle = loop.call_later(PROGRESS_EVERY_S, tick)
 
     rate.add(0)
-    handle = loop.call_later(PROGRESS_EVERY_S, tick)
+    handle = loop.call_later(0, tick)  # the first line tells a caller that warm-up is over and the window begins
     try:
         yield
     finally:

@@ -6,6 +6,8 @@ while the run goes on changes nothing of it.
 
 from __future__ import annotations
 
+import os
+import socket
 import tempfile
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -17,6 +19,7 @@ from benchgate.artifacts import RunStore
 from benchgate.errors import BenchgateError
 from benchgate.hosts import get_host
 from benchgate.hosts.base import Host
+from benchgate.hosts.process_table import ProcessId, alive, identify
 from benchgate.records import CellRecord, HostSeeds, LaunchRecord, Ledger, PlannedCell, PlannedLaunch, RunRecord
 from benchgate.spec.campaign import CampaignSpec
 from benchgate.spec.hosts import HostSpec, Inventory, PlacementSpec
@@ -28,6 +31,19 @@ T = TypeVar("T")
 def now() -> str:
     """The time, UTC, ISO 8601 with milliseconds."""
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+
+
+def owner_of_this_run() -> str | None:
+    """The process that runs started from here live and die with (``BENCHGATE_OWNER_PID``), as a run records it."""
+    pid = os.environ.get("BENCHGATE_OWNER_PID")
+    owner = identify(int(pid)) if pid else None
+    return f"{socket.gethostname()} {owner}" if owner else None
+
+
+def owner_is_gone(record: RunRecord) -> bool:
+    """Whether the process that a run lives and dies with has ended. False for runs without one, or of elsewhere."""
+    machine, _, owner = (record.owner or "").partition(" ")
+    return bool(owner) and machine == socket.gethostname() and not alive(ProcessId.parse(owner))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from benchgate.names import run_key
 from benchgate.plan import Selection, build_ledger
 from benchgate.records import RunRecord
 from benchgate.spec.load import load_campaign, load_inventory
-from benchgate.steps.context import CampaignRun, now
+from benchgate.steps.context import CampaignRun, now, owner_of_this_run
 
 # Keys of a trigger that choose cells; the rest (force, image) steer other steps.
 _SELECTING = ("arms", "workloads", "users", "repeats")
@@ -51,6 +51,7 @@ def plan_run(campaign_file: Path, airflow_run_id: str, trigger: dict[str, object
         trigger=trigger,
         campaign_yaml=text,
         benchgate_version=benchgate.__version__,
+        owner=owner_of_this_run(),
     )
     store.write(store.path("run.json"), record)
     return CampaignRun(run)

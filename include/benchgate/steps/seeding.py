@@ -33,11 +33,11 @@ def seed_vocab(run: CampaignRun, host: str, *, say: Say = print) -> list[SeedFac
     seeds = run.seeds(host)
     if _is_docker(run, host):
         mount = _into_volume(run, host, vocab_dir(), "benchgate-vocab", _VOCAB, say)
-        seeds = _with(seeds, mounts=[mount], vocab_dir=_VOCAB)
+        seeds = with_more(seeds, mounts=[mount], vocab_dir=_VOCAB)
     else:
-        seeds = _with(seeds, vocab_dir=str(vocab_dir()))
+        seeds = with_more(seeds, vocab_dir=str(vocab_dir()))
     sha256 = ",".join(sorted((fact.digest or "").removeprefix("sha256:") for fact in facts))
-    run.save_seeds(_with(seeds, facts=facts, vocab_sha256=sha256))
+    run.save_seeds(with_more(seeds, facts=facts, vocab_sha256=sha256))
     return facts
 
 
@@ -54,14 +54,14 @@ def seed_model(run: CampaignRun, host: str, *, token: str | None = None, say: Sa
 
             local, target = Path(path), f"{_MODELS}/{slug(model.id)}"
             if on_host:
-                seeds = _with(seeds, mounts=[SeedMount(source=path, target=target)])
+                seeds = with_more(seeds, mounts=[SeedMount(source=path, target=target)])
             else:
                 folder = local.parent if local.is_file() else local
                 volume = f"benchgate-model-{slug(model.id)}-{slug((fact.digest or 'x').split(':')[-1][:12])}"
-                seeds = _with(seeds, mounts=[_into_volume(run, host, folder, volume, target, say)])
+                seeds = with_more(seeds, mounts=[_into_volume(run, host, folder, volume, target, say)])
                 path = f"{target}/{local.name}" if local.is_file() else target
         run.save_seeds(
-            _with(
+            with_more(
                 seeds,
                 facts=[fact],
                 models={key: path},
@@ -84,9 +84,11 @@ def seed_dataset(run: CampaignRun, host: str, *, say: Say = print) -> list[SeedF
         seeds, path = run.seeds(host), fact.path
         if _is_docker(run, host):
             local = Path(path)
-            seeds = _with(seeds, mounts=[_into_volume(run, host, local.parent, "benchgate-datasets", _DATASETS, say)])
+            seeds = with_more(
+                seeds, mounts=[_into_volume(run, host, local.parent, "benchgate-datasets", _DATASETS, say)]
+            )
             path = f"{_DATASETS}/{local.name}"
-        run.save_seeds(_with(seeds, facts=[fact], datasets={name: path}))
+        run.save_seeds(with_more(seeds, facts=[fact], datasets={name: path}))
         facts.append(fact)
     return facts
 
@@ -100,7 +102,8 @@ def _is_docker(run: CampaignRun, host: str) -> bool:
     return run.inventory.hosts[host].kind == "docker"
 
 
-def _docker_host(run: CampaignRun, host: str) -> DockerHost:
+def docker_host(run: CampaignRun, host: str) -> DockerHost:
+    """The driver of a Docker host."""
     from benchgate.hosts.docker import DockerHost
 
     driver = run.host(host)
@@ -113,11 +116,11 @@ def _into_volume(run: CampaignRun, host: str, folder: Path, volume: str, target:
     from benchgate.seeding.volume import fill_volume
 
     spec = run.inventory.hosts[host]
-    fill_volume(_docker_host(run, host).engine, volume, folder, image=spec.client_image, report=say)
+    fill_volume(docker_host(run, host).engine, volume, folder, image=spec.client_image, report=say)
     return SeedMount(source=volume, target=target)
 
 
-def _with(seeds: HostSeeds, **more: object) -> HostSeeds:
+def with_more(seeds: HostSeeds, **more: object) -> HostSeeds:
     """``seeds`` with facts, mounts and paths added; what is seeded again replaces what was there."""
     changed: dict[str, object] = {}
     for name, value in more.items():

@@ -1,0 +1,151 @@
+"""``benchgate demo``: the demo campaign through Airflow on this machine, watched on the terminal.
+
+The DAG run is a child process. The servers it starts belong to *this* process: when it ends, however it ends, they end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchgate import settings
+from benchgate.airflow import local
+from benchgate.errors import BenchgateError
+from benchgate.hosts import process_child
+from benchgate.records import RunRecord
+from benchgate.steps.context import CampaignRun, owner_of_this_run
+from benchgate.steps.leftovers import remove_leftovers
+from benchgate.steps.progress import look
+
+_TICK_S = 0.5
+
+
+def run_demo(dag_id: str, conf: dict[str, object]) -> int:
+    """Run a campaign once and print what came of it. Returns the exit status for the shell.
+
+    Raises:
+        BenchgateError: Airflow could not run it; with the log that tells why.
+    """
+    os.environ["BENCHGATE_OWNER_PID"] = str(os.getpid())
+    os.environ.setdefault("BENCHGATE_HOME", str(settings.home()))
+    for removed in remove_leftovers():
+        _print(f"removed what an earlier run left: {removed}")
+    if not (local.airflow_home() / "airflow.db").exists():
+        _print("preparing Airflow's database (once) ..")
+    local.prepare_database()
+    log_file = settings.home() / "logs" / f"{dag_id}-{time.strftime('%Y%m%dT%H%M%S')}.log"
+    log_file.parent.mkdir(parents=True, exist_ok=True)
+    _print(f"running campaign {dag_id} through Airflow; its log: {log_file}")
+    with log_file.open("wb") as log:
+        child = subprocess.Popen(
+            [
+                *(sys.executable, process_child.__file__, str(os.getpid()), "-"),
+                *(sys.executable, "-m", "benchgate.airflow.run_once", dag_id, json.dumps(conf)),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **local.environment()},
+            start_new_session=True,
+        )
+        try:
+            run = _watch(child)
+        except BaseException:
+            _end(child)
+            for removed in remove_leftovers(everything_of_this_process=True):
+                _print(f"stopped {removed}")
+            raise
+    for removed in remove_leftovers(everything_of_this_process=True):
+        _print(f"stopped {removed}")
+    if run is None:
+        tail = "\n".join(log_file.read_text(errors="replace").splitlines()[-15:])
+        raise BenchgateError(f"Airflow did not run {dag_id}:\n{tail}", remedy=f"see {log_file}")
+    return _tell(run, child.returncode)
+
+
+def _watch(child: subprocess.Popen[bytes]) -> CampaignRun | None:
+    """Show progress until the DAG run ends. None when it never planned a run."""
+    run: CampaignRun | None = None
+    began = time.monotonic()
+    shown = ""
+    first_cell: tuple[float, int] | None = None
+    while child.poll() is None:
+        time.sleep(_TICK_S)
+        run = run or _find_run()
+        if run is None:
+            continue
+        progress = look(run)
+        elapsed = time.monotonic() - began
+        if progress.done and first_cell is None:
+            first_cell = (elapsed, progress.done)
+        left = ""
+        if first_cell and progress.done > first_cell[1]:
+            pace = (elapsed - first_cell[0]) / (progress.done - first_cell[1])
+            left = f", about {_minutes(pace * (progress.planned - progress.done))} left"
+        line = f"[{progress.share:4.0%}] {_minutes(elapsed)}{left}  {progress.now}"
+        if sys.stdout.isatty():
+            sys.stdout.write(f"\r{line[: _width()]}\033[K")
+            sys.stdout.flush()
+        elif progress.now.split(":")[:2] != shown.split(":")[:2]:
+            _print(line)
+        shown = progress.now
+    if sys.stdout.isatty():
+        sys.stdout.write("\r\033[K")
+    return run or _find_run()
+
+
+def _tell(run: CampaignRun, returncode: int) -> int:
+    """Print the comparison, what was published, what was not and why, and where everything is."""
+    from benchgate.report.terminal import run_summary
+
+    _print(run_summary(run.run, settings.warehouse_url()))
+    html = run.store.path("report.html")
+    _print("")
+    _print(f"report      {html}")
+    _print(f"warehouse   {settings.warehouse_url()}")
+    _print(f"artifacts   {run.store.root}")
+    _print("Airflow UI  make ui   (prints the address and the login)")
+    return 0 if returncode == 0 else 1
+
+
+def _find_run() -> CampaignRun | None:
+    """The run that this process owns, once it is planned."""
+    owner = owner_of_this_run()
+    root = Path(settings.artifacts_url())
+    for file in sorted(root.glob("*/run.json"), key=lambda path: path.stat().st_mtime, reverse=True):
+        record = RunRecord.model_validate_json(file.read_text())
+        if record.owner == owner:
+            return CampaignRun(record.run)
+    return None
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    for number, patience in ((signal.SIGINT, 5.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)):
+        if child.poll() is not None:
+            return
+        os.killpg(child.pid, number)
+        try:
+            child.wait(patience)
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _minutes(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def _width() -> int:
+    try:
+        return os.get_terminal_size().columns - 1
+    except OSError:
+        return 100
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()

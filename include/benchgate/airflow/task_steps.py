@@ -1,0 +1,228 @@
+"""What each task does: find its run, call the step, turn its errors into what Airflow understands."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from benchgate.errors import BenchgateError
+from benchgate.names import run_key
+from benchgate.records import RunRecord
+from benchgate.steps.context import CampaignRun
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from benchgate.airflow.operators import StepOperator
+
+log = logging.getLogger("benchgate")
+
+
+def run(task: StepOperator, context: Context) -> Any:
+    """Run the task's step. A user's mistake or a failed launch fails the task at once, without a retry.
+
+    Raises:
+        AirflowFailException: what a retry cannot mend, with the message of the step.
+        AirflowSkipException: the run was not asked for this launch, or has nothing new to measure.
+    """
+    step = _STEPS[task.step]
+    try:
+        return step(task, context)
+    except BenchgateError as error:
+        if task.step.startswith(("seed_", "pull_")):
+            raise  # a registry or a hub may answer next time: retried
+        raise AirflowFailException(str(error)) from None
+
+
+def on_kill(task: StepOperator) -> None:
+    """End what the task itself runs beside the server."""
+    if task.step != "measure" or task.launch is None or task.run_key is None:
+        return
+    from benchgate.steps.launching import handle_of
+
+    campaign_run = CampaignRun(task.run_key)
+    handle = handle_of(campaign_run, task.launch)
+    if handle is not None:
+        kill_client = getattr(campaign_run.host(handle.host), "kill_client", None)
+        if kill_client is not None:  # a process host's client dies with its task by itself
+            kill_client(handle)
+
+
+def _say(text: str) -> None:
+    log.info(text)
+
+
+def _run_of(task: StepOperator, context: Context) -> CampaignRun:
+    """The planned run that the task belongs to; skips when there is nothing (new) to do for this task."""
+    key = run_key(context["dag"].dag_id, context["run_id"])
+    task.run_key = key
+    campaign_run = CampaignRun(key)
+    if campaign_run.record.state == "nothing_new" and task.step not in ("validate", "load", "verdict"):
+        raise AirflowSkipException(campaign_run.record.nothing_new_reason or "nothing new to measure")
+    if task.launch and all(launch.launch != task.launch for launch in campaign_run.ledger.launches):
+        raise AirflowSkipException(f"{task.launch} was not asked for in this run")
+    if task.cell and all(cell.cell != task.cell for cell in campaign_run.ledger.cells):
+        raise AirflowSkipException(f"{task.cell} was not asked for in this run")
+    return campaign_run
+
+
+def _plan(task: StepOperator, context: Context) -> str:
+    from benchgate.steps.planning import plan_run
+
+    campaign_run = plan_run(Path(task.campaign_file), context["run_id"], dict(context["params"]))
+    ledger = campaign_run.ledger
+    _say(f"{campaign_run.run}: {len(ledger.launches)} launches, {len(ledger.cells)} cells")
+    return campaign_run.run
+
+
+def _pull_image(task: StepOperator, context: Context) -> Any:
+    from benchgate.airflow.secrets import secret_values
+    from benchgate.steps.images import pull_images
+
+    campaign_run = _run_of(task, context)
+    pull_images(campaign_run, str(task.host), secrets=secret_values(campaign_run.campaign.secrets), say=_say)
+    reason = campaign_run.record.nothing_new_reason
+    if reason:
+        raise AirflowSkipException(reason)
+    return campaign_run.seeds(str(task.host)).images
+
+
+def _seed_vocab(task: StepOperator, context: Context) -> list[str]:
+    from benchgate.steps.seeding import seed_vocab
+
+    return [f"{fact.name} {fact.digest}" for fact in seed_vocab(_run_of(task, context), str(task.host), say=_say)]
+
+
+def _seed_model(task: StepOperator, context: Context) -> list[str]:
+    from benchgate.airflow.secrets import secret_values
+    from benchgate.steps.seeding import seed_model
+
+    campaign_run = _run_of(task, context)
+    token = secret_values(campaign_run.campaign.secrets).get("HF_TOKEN")
+    return [f"{fact.name} {fact.digest}" for fact in seed_model(campaign_run, str(task.host), token=token, say=_say)]
+
+
+def _seed_dataset(task: StepOperator, context: Context) -> list[str]:
+    from benchgate.steps.seeding import seed_dataset
+
+    return [f"{fact.name} {fact.digest}" for fact in seed_dataset(_run_of(task, context), str(task.host), say=_say)]
+
+
+def _preflight(task: StepOperator, context: Context) -> None:
+    from benchgate.steps.launching import preflight
+
+    campaign_run = _run_of(task, context)
+    preflight(campaign_run, str(task.launch), run_is_over=lambda key: run_is_over(context, key), say=_say)
+
+
+def _start_server(task: StepOperator, context: Context) -> dict[str, str]:
+    from dataclasses import asdict
+
+    from benchgate.airflow.secrets import secret_values
+    from benchgate.steps.launching import start_server
+
+    campaign_run = _run_of(task, context)
+    values = secret_values(campaign_run.campaign.secrets)
+    return asdict(start_server(campaign_run, str(task.launch), secret_values=values, say=_say))
+
+
+def _wait_ready(task: StepOperator, context: Context) -> float | None:
+    from benchgate.steps.readiness import wait_ready
+
+    return wait_ready(_run_of(task, context), str(task.launch), say=_say).startup_s
+
+
+def _prove_kernel(task: StepOperator, context: Context) -> dict[str, Any]:
+    from benchgate.steps.proving import prove
+
+    record = prove(_run_of(task, context), str(task.launch), say=_say)
+    return {proof.name: proof.value for proof in record.proofs}
+
+
+def _needle_check(task: StepOperator, context: Context) -> str:
+    from benchgate.steps.needles import check_needles
+
+    check = check_needles(_run_of(task, context), str(task.launch), say=_say)
+    return "no needle gate" if check is None else f"{check.found}/{len(check.results)}"
+
+
+def _measure(task: StepOperator, context: Context) -> dict[str, Any]:
+    from benchgate.steps.measuring import measure_cell, why_not_measured
+
+    campaign_run = _run_of(task, context)
+    reason = why_not_measured(campaign_run, str(task.launch))
+    if reason:
+        raise AirflowSkipException(reason)
+    summary = measure_cell(campaign_run, str(task.cell), say=_say).summary
+    assert summary is not None
+    return {"completed": summary.completed, "errors": summary.errors, "decode_tok_s": summary.decode_tok_s}
+
+
+def _stop_server(task: StepOperator, context: Context) -> None:
+    from benchgate.steps.launching import stop_server
+
+    stop_server(_run_of(task, context), str(task.launch), say=_say)
+
+
+def _validate(task: StepOperator, context: Context) -> int:
+    from benchgate.steps.publishing import validate
+
+    return sum(not verdict.passed for verdict in validate(_run_of(task, context), say=_say).verdicts)
+
+
+def _load(task: StepOperator, context: Context) -> dict[str, int]:
+    from benchgate.airflow.warehouse import warehouse_url
+    from benchgate.steps.publishing import load
+
+    return load(_run_of(task, context), url=warehouse_url(), say=_say)
+
+
+def _verdict(task: StepOperator, context: Context) -> None:
+    from benchgate.steps.publishing import verdict
+
+    verdict(_run_of(task, context), say=_say)
+
+
+def run_is_over(context: Context, key: str) -> bool:
+    """Whether a run of any campaign has ended, so that what it left on a host may go.
+
+    A run that says who owns it (a process on this machine) is over when its owner is gone. Else Airflow knows. A run
+    that nobody can tell about is not over: what is not known to be ours and stale is left alone.
+    """
+    from benchgate.artifacts import RunStore
+    from benchgate.steps.context import owner_is_gone
+
+    store = RunStore(key)
+    record = store.read(store.path("run.json"), RunRecord)
+    if record is None or key == run_key(context["dag"].dag_id, context["run_id"]):
+        return False
+    if record.state != "running" or owner_is_gone(record):
+        return True
+    try:
+        state = context["ti"].get_dagrun_state(record.campaign, record.airflow_run_id)
+    except Exception:
+        log.warning("Airflow does not know run %s; what it left is not touched", key, exc_info=True)
+        return False
+    return str(getattr(state, "value", state)) in ("success", "failed")
+
+
+_STEPS = {
+    "plan": _plan,
+    "pull_image": _pull_image,
+    "seed_vocab": _seed_vocab,
+    "seed_model": _seed_model,
+    "seed_dataset": _seed_dataset,
+    "preflight": _preflight,
+    "start_server": _start_server,
+    "wait_ready": _wait_ready,
+    "prove_kernel": _prove_kernel,
+    "needle_check": _needle_check,
+    "measure": _measure,
+    "stop_server": _stop_server,
+    "validate": _validate,
+    "load": _load,
+    "verdict": _verdict,
+}

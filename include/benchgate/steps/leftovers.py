@@ -1,0 +1,49 @@
+"""Housekeeping: what runs that are over have left on hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchgate import settings
+from benchgate.artifacts import RunStore
+from benchgate.errors import BenchgateError
+from benchgate.hosts import get_host
+from benchgate.records import RunRecord
+from benchgate.spec.load import load_inventory
+from benchgate.steps.context import owner_is_gone, owner_of_this_run
+
+
+def remove_leftovers(
+    *,
+    everything_of_this_process: bool = False,
+    kinds: tuple[str, ...] = ("process",),
+    ask: Callable[[RunRecord], bool] | None = None,
+) -> list[str]:
+    """Remove what runs that are over have left on the hosts of the inventory; returns what was removed, in words.
+
+    Args:
+        everything_of_this_process: also what runs that this process owns have left: it is done with them.
+        kinds: which kinds of hosts to look at.
+        ask: decides about runs whose record does not tell that they are over; without it they are not.
+    """
+    mine = owner_of_this_run()
+
+    def run_is_over(key: str) -> bool:
+        store = RunStore(key)
+        record = store.read(store.path("run.json"), RunRecord)
+        if record is None:
+            return False
+        if record.owner is not None and record.owner == mine:
+            return everything_of_this_process
+        return record.state != "running" or owner_is_gone(record) or (ask is not None and ask(record))
+
+    removed = []
+    inventory = load_inventory(settings.hosts_file())
+    for name, spec in inventory.hosts.items():
+        if spec.kind not in kinds:
+            continue
+        try:
+            removed += [f"{name}: {what}" for what in get_host(name, inventory).reap(run_is_over=run_is_over)]
+        except BenchgateError as error:
+            removed.append(f"{name}: could not look: {error}")
+    return removed

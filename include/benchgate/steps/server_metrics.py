@@ -1,0 +1,73 @@
+"""The server's own metrics around and during a cell, and its GPUs where there are any."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+
+from benchgate.errors import BenchgateError
+from benchgate.records import GpuSample, ServerMetrics, ServerMetricsSnapshot
+from benchgate.steps.context import now
+
+Fetch = Callable[[], tuple[int, bytes]]
+Parse = Callable[[str, str], ServerMetricsSnapshot]
+_MAX_SAMPLES = 2000  # an hour at the usual pace; a longer cell keeps its first hour
+
+
+class MetricsWatch:
+    """Context manager: a snapshot before, one after, samples between. A server without metrics gives none, quietly."""
+
+    def __init__(
+        self,
+        fetch: Fetch,
+        parse: Parse,
+        *,
+        every_s: float = 2.0,
+        gpu: Callable[[], list[GpuSample]] | None = None,
+    ) -> None:
+        self._fetch, self._parse, self._every_s, self._gpu = fetch, parse, every_s, gpu
+        self._before: ServerMetricsSnapshot | None = None
+        self._after: ServerMetricsSnapshot | None = None
+        self._samples: list[ServerMetricsSnapshot] = []
+        self.gpu: list[GpuSample] = []
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._sample, name="server-metrics", daemon=True)
+
+    def __enter__(self) -> MetricsWatch:
+        self._before = self._snapshot()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._done.set()
+        self._thread.join(timeout=30)
+        if kind is None:
+            self._after = self._snapshot()
+
+    @property
+    def result(self) -> ServerMetrics | None:
+        """What was seen; None when the server has no metrics page."""
+        if self._before is None and self._after is None and not self._samples:
+            return None
+        return ServerMetrics(before=self._before, after=self._after, samples=self._samples)
+
+    def _sample(self) -> None:
+        while not self._done.wait(self._every_s):
+            snapshot = self._snapshot()
+            if snapshot is not None and len(self._samples) < _MAX_SAMPLES:
+                self._samples.append(snapshot)
+            if self._gpu is not None and len(self.gpu) < _MAX_SAMPLES:
+                try:
+                    self.gpu += self._gpu()
+                except (BenchgateError, OSError):
+                    self._gpu = None  # it will not answer the next time either
+
+    def _snapshot(self) -> ServerMetricsSnapshot | None:
+        try:
+            status, body = self._fetch()
+        except (BenchgateError, OSError):
+            return None
+        return self._parse(body.decode("utf-8", "replace"), now()) if status == 200 else None
