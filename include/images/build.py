@@ -272,7 +272,8 @@ def main(argv: list[str] | None = None) -> int:
     """Command line; 0 when every image was built."""
     sys.path.insert(0, str(ROOT / "include"))
     from benchgate.errors import BenchgateError
-    from benchgate.hosts.docker_engine import DockerEngine, EngineConnection, connection_of
+    from benchgate.hosts.docker_connections import EngineConnection, connection_of
+    from benchgate.hosts.docker_engine import DockerEngine
 
     parser = argparse.ArgumentParser(description="Build Benchgate's own images on a Docker Engine.")
     parser.add_argument("kind", nargs="+", choices=sorted(RECIPES))

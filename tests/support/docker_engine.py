@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchgate.errors import HostError
-from benchgate.hosts.docker_engine import DockerEngine, EngineConnection
+from benchgate.hosts.docker_connections import EngineConnection
+from benchgate.hosts.docker_engine import DockerEngine
 from benchgate.spec.hosts import TlsFiles
 
 

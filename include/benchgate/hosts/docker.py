@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from docker.errors import APIError, NotFound
@@ -13,29 +14,27 @@ from benchgate.errors import HostError
 from benchgate.hosts import docker_client, docker_ended, docker_facts, docker_preflight, reaper
 from benchgate.hosts import docker_containers as containers
 from benchgate.hosts.base import Mount, PreflightFinding, ServerHandle, ServerSpec, ServerStatus
+from benchgate.hosts.docker_connections import connection_of
 from benchgate.hosts.docker_create import server_body
-from benchgate.hosts.docker_engine import DockerEngine, EngineConnection, api_message, connection_of
+from benchgate.hosts.docker_engine import DockerEngine, api_message
 from benchgate.hosts.docker_network import ensure_internal_network
 from benchgate.hosts.docker_probe import Probe, probe_name
 from benchgate.records import ExitInfo, HostFacts
 from benchgate.spec.hosts import HostSpec
 
+LONGEST_LINE = 1 << 16
+ANY_PORT = 8000  # for a placement with port 0: inside its own network namespace every port is free
+
 
 class DockerHost:
     """One Docker Engine of the inventory. Connects on first use; holds no state that another process would need."""
 
-    def __init__(self, name: str, spec: HostSpec, engine: DockerEngine) -> None:
+    def __init__(self, name: str, spec: HostSpec, engine: DockerEngine | None = None) -> None:
+        """``engine`` is made from the inventory entry unless it is given (a connection that was looked up already)."""
         self.name = name
         self.spec = spec
-        self.engine = engine
+        self.engine = engine or DockerEngine(name, connection_of(name, spec))
         self._probes: dict[str, Probe] = {}
-
-    @classmethod
-    def open(
-        cls, name: str, spec: HostSpec, *, resolve_connection: Callable[[str], EngineConnection] | None = None
-    ) -> DockerHost:
-        """The host of an inventory entry. ``resolve_connection`` looks up an Airflow connection id, if one is used."""
-        return cls(name, spec, DockerEngine(name, connection_of(name, spec, resolve_connection)))
 
     def facts(self) -> HostFacts:
         """What the engine and the machine say about themselves now. What nobody says stays None."""
@@ -48,12 +47,17 @@ class DockerHost:
     def start(self, spec: ServerSpec) -> ServerHandle:
         """Create and start the server under the placement's fixed name.
 
+        With port 0, ``{port}`` in argv becomes a port of the server's own network namespace.
+
         Raises:
             LeaseHeld: another launch has the placement; the message names it.
             HostError: image, GPU, mount or port is not there; nothing is left behind.
         """
         for value in spec.secrets.values():
             secrets.register(value)
+        if spec.port == 0:
+            argv = [part.replace("{port}", str(ANY_PORT)) for part in spec.argv]
+            spec = replace(spec, port=ANY_PORT, argv=argv)
         name = names.lease_name(self.name, spec.placement)
         publish = self.spec.address is not None and not spec.internal_network
         network = ensure_internal_network(self.engine) if spec.internal_network else "bridge"
@@ -95,7 +99,7 @@ class DockerHost:
         return ServerStatus(running=bool(found["State"]["Running"]), exit=containers.exit_info(found["State"]))
 
     def log_lines(self, handle: ServerHandle) -> Iterator[bytes]:
-        """The log so far, from its first line, without line ends; after :meth:`stop` the kept copy.
+        """The log so far, from its first line, with line ends; after :meth:`stop` the kept copy.
 
         Raises:
             HostError: the container was removed by somebody else, and its log with it.
@@ -194,10 +198,14 @@ class DockerHost:
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines of a stream that comes in arbitrary pieces."""
+    """Lines, with their ends, of a stream that comes in arbitrary pieces."""
     rest = b""
     for chunk in chunks:
         *lines, rest = (rest + chunk).split(b"\n")
-        yield from lines
+        for line in lines:
+            yield line + b"\n"
+        if len(rest) > LONGEST_LINE:  # a line without an end must not fill the memory
+            yield rest
+            rest = b""
     if rest:
         yield rest

@@ -27,9 +27,11 @@ def mount_body(mount: Mount) -> dict[str, Any]:
 
 
 def gpu_requests(gpus: Sequence[str], capabilities: Sequence[str] = ("gpu",)) -> list[dict[str, Any]]:
-    """Exactly the GPUs of the placement, by index or UUID; nothing when there are none."""
+    """Exactly the GPUs of the placement, by index or UUID, or ``all``; nothing when there are none."""
     if not gpus:
         return []
+    if list(gpus) == ["all"]:
+        return [{"Driver": "", "Count": -1, "DeviceIDs": None, "Capabilities": [list(capabilities)], "Options": {}}]
     return [{"Driver": "", "Count": 0, "DeviceIDs": list(gpus), "Capabilities": [list(capabilities)], "Options": {}}]
 
 

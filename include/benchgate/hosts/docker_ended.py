@@ -28,7 +28,7 @@ def keep(lease: str, container: str, lines: Iterable[bytes], how: ExitInfo) -> N
     aside = folder / f"{container}.log.part"
     with aside.open("wb") as out:
         for line in lines:
-            out.write(secrets.mask(line.decode(errors="surrogateescape")).encode(errors="surrogateescape") + b"\n")
+            out.write(secrets.mask(line.decode(errors="surrogateescape")).encode(errors="surrogateescape"))
     aside.replace(folder / f"{container}.log")
     aside = folder / f"{container}.json.part"
     aside.write_text(how.model_dump_json())
@@ -49,14 +49,13 @@ def exit_of(lease: str, container: str) -> ExitInfo | None:
 
 
 def log_of(lease: str, container: str) -> Iterator[bytes] | None:
-    """The kept log of a removed server, without line ends; None when this worker did not stop it."""
+    """The kept log of a removed server, line by line; None when this worker did not stop it."""
     path = _folder(lease) / f"{container}.log"
     if not path.is_file():
         return None
 
     def lines() -> Iterator[bytes]:
         with path.open("rb") as log:
-            for line in log:
-                yield line.rstrip(b"\n")
+            yield from log
 
     return lines()

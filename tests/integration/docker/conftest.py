@@ -11,7 +11,8 @@ import pytest
 from benchgate.hosts import docker_containers
 from benchgate.hosts.base import ServerSpec
 from benchgate.hosts.docker import DockerHost
-from benchgate.hosts.docker_engine import DockerEngine, EngineConnection
+from benchgate.hosts.docker_connections import EngineConnection
+from benchgate.hosts.docker_engine import DockerEngine
 from benchgate.names import LABEL_CAMPAIGN
 from benchgate.spec.hosts import HostSpec
 from tests.support import base_image
@@ -45,7 +46,7 @@ def host(local_api: Any, campaign: str, benchgate_home: Any) -> Iterator[DockerH
     spec = HostSpec.model_validate(
         {"docker_url": LOCAL, "client_image": base_image.TEST_CLIENT, "placements": {"a": {}, "b": {"port": 8001}}}
     )
-    made = DockerHost.open(campaign, spec)
+    made = DockerHost(campaign, spec)
     yield made
     for left in docker_containers.ours(made.engine, **{LABEL_CAMPAIGN: campaign}):
         docker_containers.remove(made.engine, left["Id"])

@@ -12,7 +12,8 @@ import pytest
 from docker.errors import APIError
 
 from benchgate import secrets
-from benchgate.hosts.docker_engine import DockerEngine, EngineConnection
+from benchgate.hosts.docker_connections import EngineConnection
+from benchgate.hosts.docker_engine import DockerEngine
 from benchgate.seeding.image import RegistryLogin, resolve_image
 from benchgate.seeding.image_pull import PullFailed, PullFailure
 from tests.integration.docker.conftest import LOCAL

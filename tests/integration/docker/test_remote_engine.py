@@ -16,7 +16,8 @@ from benchgate.errors import HostError
 from benchgate.hosts import docker_containers
 from benchgate.hosts.base import ServerSpec
 from benchgate.hosts.docker import DockerHost
-from benchgate.hosts.docker_engine import DockerEngine, EngineConnection
+from benchgate.hosts.docker_connections import EngineConnection
+from benchgate.hosts.docker_engine import DockerEngine
 from benchgate.spec.hosts import HostSpec, TlsFiles
 from tests.integration.docker.conftest import LOCAL
 from tests.integration.docker.test_server_life import wait_ready
@@ -37,7 +38,7 @@ def far(remote: SecondEngine, campaign: str, benchgate_home: Any) -> Iterator[Do
             "placements": {"a": {}},
         }
     )
-    made = DockerHost.open(campaign, spec)
+    made = DockerHost(campaign, spec)
     yield made
     for left in docker_containers.ours(made.engine, **{names.LABEL_CAMPAIGN: campaign}):
         docker_containers.remove(made.engine, left["Id"])
@@ -57,7 +58,7 @@ def test_a_whole_launch_runs_on_the_remote_engine(far: DockerHost, server: MakeS
     assert (code, how.exit_code) == (0, 0)
     assert "cell 1/1 3 of 3" in lines
     assert (tmp_path / "out" / "deep" / "requests.bin").stat().st_size == 1 << 20
-    assert list(far.log_lines(handle))[-1] == b"got the signal, leaving"
+    assert list(far.log_lines(handle))[-1] == b"got the signal, leaving\n"
 
 
 def test_the_same_placement_name_on_two_engines_is_two_leases(
@@ -132,5 +133,5 @@ def test_a_host_that_never_answers_is_given_up() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
 
-        with pytest.raises(HostError, match="host gpu2: .* it did not answer in time"):
+        with pytest.raises(HostError, match=r"host gpu2: .* it did not answer in time"):
             DockerEngine("gpu2", EngineConnection(url), timeout_s=1).api.ping()

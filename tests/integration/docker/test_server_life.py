@@ -72,7 +72,7 @@ def test_the_log_is_whole_after_the_container_is_gone(host: DockerHost, server: 
 
     host.stop(handle)
 
-    log = [line.decode() for line in host.log_lines(handle)]
+    log = [line.decode().rstrip() for line in host.log_lines(handle)]
     assert log[0] == 'argv ["serve", "8000"]'
     assert "on stderr" in log
     assert log[-1] == "got the signal, leaving"
@@ -161,7 +161,7 @@ def test_a_secret_reaches_the_server_and_its_kept_log_does_not_show_it(host: Doc
     assert secret in environment
     assert secret not in str(labels)
     assert secret not in repr(handle)
-    log = b"\n".join(host.log_lines(handle)).decode()
+    log = b"".join(host.log_lines(handle)).decode()
     assert "***" in log
     assert secret not in log
 
