@@ -9,12 +9,14 @@ from typing import Any
 
 from benchgate.gates.expectations import SuiteAnswer, Validator, refuse_all
 from benchgate.gates.outcome import decide_outcomes
-from benchgate.gates.report import DOCS_FOLDER, VALIDATION_FILE
 from benchgate.gates.rule import Row
 from benchgate.gates.suites import CELL, LAUNCH, NEEDLE_CHECK, Suite
 from benchgate.gates.tables import cell_rows, launch_rows, needle_rows, was_up
 from benchgate.records import CellRecord, GateResult, LaunchRecord, Ledger, QuarantineRow, Verdict
 from benchgate.spec.campaign import CampaignSpec
+
+VALIDATION_FILE = "validation.json"
+DOCS_FOLDER = "docs"  # its index.html is where to begin reading
 
 
 def run_gates(

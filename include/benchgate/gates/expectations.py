@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchgate.gates.data_docs import make_self_contained
 from benchgate.gates.rule import Row, Rule
 from benchgate.gates.suites import Suite
 from benchgate.gates.tables import frame
-
-_EVERY_ROW = "every row"
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class Validator:
 
         self.version: str = gx.__version__
         self._gx = gx
-        self._docs = docs_dir is not None
+        self._docs_dir = docs_dir
         self._context = gx.get_context(mode="ephemeral")
         self._context.variables.progress_bars = ProgressBarsConfig(globally=False)
         self._context.delete_data_docs_site("local_site")  # it would write to a temporary folder
@@ -79,8 +78,9 @@ class Validator:
 
     def build_docs(self) -> None:
         """Write the Data Docs of all suites that were validated."""
-        if self._docs:
+        if self._docs_dir is not None:
             self._context.build_data_docs(site_names=["benchgate"])
+            make_self_contained(self._docs_dir)
 
     def _run(self, suite: Suite, rows: Sequence[Row]) -> Mapping[str, Any]:
         gx = self._gx

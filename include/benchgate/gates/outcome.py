@@ -53,7 +53,8 @@ def _outcome(
         return CellOutcome(cell=planned.cell, state=state, reason=reason)
 
     if launch is None or not was_up(launch):
-        return ended(EndState.NOT_RUN, _no_server(planned, launch, not_started))
+        known = not_started or (record.reason if record is not None else None)
+        return ended(EndState.NOT_RUN, _no_server(planned, launch, known))
     launch_refused, cell_refused = refusals.get(planned.launch, []), refusals.get(planned.cell, [])
     state = record.state if record is not None else "planned"
     if state == "measured":
@@ -86,14 +87,14 @@ def _refusals(verdicts: Iterable[Verdict]) -> dict[str, list[str]]:
     return refusals
 
 
-def _no_server(planned: PlannedCell, launch: LaunchRecord | None, not_started: str | None) -> str:
+def _no_server(planned: PlannedCell, launch: LaunchRecord | None, known: str | None) -> str:
     if launch is None:
-        return not_started or f"launch {planned.launch} was never tried"
+        return known or f"launch {planned.launch} was never tried"
     if launch.failure is not None:
         return _failure_words(launch)
     if launch.end_state == "not_run":
-        return not_started or f"launch {planned.launch} was not tried"
-    return f"launch {planned.launch} was begun and never became ready, and left no reason"
+        return known or f"launch {planned.launch} was not tried"
+    return known or f"launch {planned.launch} was begun and never became ready, and left no reason"
 
 
 def _failure_words(launch: LaunchRecord) -> str:

@@ -45,7 +45,7 @@ def is_true(column: str) -> Callable[[Any, dict[str, Any]], list[Any]]:
 
 
 def at_most(column: str, limit_column: str) -> Callable[[Any, dict[str, Any]], list[Any]]:
-    """The expectation that a number is known and not above the limit that stands in the same row."""
+    """The expectation that a number and the limit beside it in the row are known, and the number is not above."""
     return lambda gxe, tag: [
         gxe.ExpectColumnValuesToNotBeNull(column=column, **tag),
         gxe.ExpectColumnPairValuesAToBeGreaterThanB(

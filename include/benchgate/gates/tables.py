@@ -91,7 +91,7 @@ def launch_rows(campaign: CampaignSpec, launches: Iterable[LaunchRecord]) -> lis
                 "fingerprint_missing": ", ".join(fingerprint.missing(launch)) or None,
                 "unproven": checks.unproven(claims, proofs),
                 "disproven": checks.disproven(claims, proofs),
-                "died": launch.failure.reason if launch.failure else None,
+                "died": f"{launch.failure.kind.value}: {launch.failure.reason}" if launch.failure else None,
             }
         )
     return rows

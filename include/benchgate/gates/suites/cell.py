@@ -6,7 +6,7 @@ from typing import Any
 
 from benchgate.gates.rule import Row, Rule, at_most, is_true, no_problem, shown
 
-TOKEN_COUNT_SOURCES = ("usage", "tokenizer")
+TOKEN_COUNT_SOURCES = ("usage", "tokenizer", "mixed")  # mixed: some answers had usage, the rest were tokenized
 _MAX_CUT_OFF_SHARE = 0.25
 
 
@@ -71,7 +71,7 @@ REQUESTS = (
             (
                 f"error rate {_percent(row['error_rate'])} is above {_percent(row['error_rate_max'])}"
                 if shown(row["error_rate"]) is not None
-                else "the error rate is unknown: no request ended"
+                else "the error rate is unknown"
             )
             + (f"; most: {row['worst_error']}" if row["worst_error"] else "")
         ),

@@ -25,7 +25,11 @@ LAUNCH_RULES = (
         name="fingerprint_complete",
         asks="all that makes the arm that arm is known",
         expect=lambda gxe, tag: [gxe.ExpectColumnValuesToNotBeNull(column="fingerprint", **tag)],
-        reason=lambda row: f"the fingerprint is incomplete: {row['fingerprint_missing'] or 'it was not made'} unknown",
+        reason=lambda row: (
+            f"the fingerprint is incomplete: {row['fingerprint_missing']} unknown"
+            if row["fingerprint_missing"]
+            else "no fingerprint was made of this launch"
+        ),
         observed=lambda row: shown(row["fingerprint"]),
         limit=lambda _row: "complete",
     ),
