@@ -151,7 +151,7 @@ def check_selection(campaign: CampaignSpec, selection: Selection) -> None:
 def launch_order(ledger: Ledger, inventory: Inventory | None = None) -> list[Lane]:
     """Who runs where and when: lanes run at the same time, the launches of a lane one after another.
 
-    With swapped placements each lane starts with another arm (A then B beside B then A), so that at any time the
+    With swapped placements each lane starts with an arm of its own (A then B beside B then A), so that at any time the
     placements carry different arms and no arm is always first. Arms that are not swapped follow in file order.
 
     Args:
@@ -163,14 +163,19 @@ def launch_order(ledger: Ledger, inventory: Inventory | None = None) -> list[Lan
     for launch in ledger.launches:
         by_place.setdefault(f"{launch.host}/{launch.placement}", {})[launch.arm] = launch.launch
     file_order = {arm: index for index, arm in enumerate(places_of)}
+    home: dict[str, str] = {}  # an arm's own placement is its first launch
+    for launch in ledger.launches:
+        home.setdefault(launch.arm, f"{launch.host}/{launch.placement}")
     sequences: dict[str, list[str]] = {}
-    swapped_before: list[set[str]] = []
-    for place, launches in by_place.items():
-        swapped = sorted((arm for arm in launches if places_of[arm] > 1), key=file_order.__getitem__)
-        turn = sum(not earlier.isdisjoint(swapped) for earlier in swapped_before) % max(1, len(swapped))
-        swapped_before.append(set(swapped))
-        rest = [arm for arm in launches if arm not in swapped]
-        sequences[place] = [launches[arm] for arm in swapped[turn:] + swapped[:turn] + rest]
+    taken: dict[tuple[str, ...], set[int]] = {}  # swapped arms -> where lanes with these arms begin
+    for place, by_arm in by_place.items():
+        swapped = sorted((arm for arm in by_arm if places_of[arm] > 1), key=file_order.__getitem__)
+        starts = taken.setdefault(tuple(swapped), set())
+        wanted = [turn for turn, arm in enumerate(swapped) if home[arm] == place] + list(range(len(swapped)))
+        turn = next((turn for turn in wanted if turn not in starts), 0)
+        starts.add(turn)
+        rest = [arm for arm in by_arm if arm not in swapped]
+        sequences[place] = [by_arm[arm] for arm in swapped[turn:] + swapped[:turn] + rest]
     return [
         Lane(places, tuple(key for place in places for key in sequences[place]))
         for places in _exclusive(list(sequences), inventory)

@@ -124,10 +124,10 @@ def test_every_mistake_of_a_file_is_reported_with_its_line(inventory):
         ([("engine: vllm", "engine: vllm\nenv: {A: [1]}")], 3, "env.A", "must be text; is a list"),
         ([("engine: vllm", "engine: vllm\nenv: {1A: x}")], 3, "env.1A", "is not the name of an environment variable"),
         ([("engine: vllm", "engine: vllm\nenv: {TIKTOKEN_ENCODINGS_BASE: 'file:///v'}")], 3,
-         "env.TIKTOKEN_ENCODINGS_BASE", "must be a plain path, not a URL: a server would not find the vocabulary; write /v"),
+         "env.TIKTOKEN_ENCODINGS_BASE", "would not find the vocabulary; write /v"),
         ([("engine: vllm", "engine: vllm\nenv: {TIKTOKEN_ENCODINGS_BASE: ''}")], 3,
          "env.TIKTOKEN_ENCODINGS_BASE", "is empty"),
-        ([("quad-a}", "quad-a, prove: {moe_kernal: triton}}")], 6, "arms.a.prove.moe_kernal", "did you mean moe_kernel?"),
+        ([("quad-a}", "quad-a, prove: {moe_kernal: x}}")], 6, "arms.a.prove.moe_kernal", "did you mean moe_kernel?"),
         ([("{id: m}", "{id: m, source: {folder: /a, package: b}}")], 3, "model.source", "exactly one of"),
         ([("{id: m}", "{id: m, source: {folder: /a, sha256: abc}}")], 3, "model.source.sha256", "expected form"),
         ([("campaign: small", "campaign: a/b")], 1, "campaign", "expected form"),
@@ -321,7 +321,10 @@ def test_any_value_in_any_place_loads_or_is_a_spec_error(tmp_path, inventory, pl
     try:
         load_campaign(file, inventory)
     except SpecError as error:
-        assert all(problem.line for problem in error.problems), error
+        found = error.problems
+    else:
+        found = []
+    assert all(problem.line for problem in found)
 
 
 def test_the_file_is_named_as_it_was_given(monkeypatch, tmp_path):
