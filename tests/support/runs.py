@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import yaml
 
+from benchgate.client.requests_file import write_requests
 from benchgate.names import cell_key, launch_key
 from benchgate.records import (
     CellOutcome,
@@ -33,7 +30,7 @@ from benchgate.records import (
     Proof,
     RunRecord,
 )
-from benchgate.request_record import RequestRecord
+from benchgate.request_record import ClientFacts, RequestRecord
 from benchgate.spec.campaign import CampaignSpec
 
 CAMPAIGN: dict[str, Any] = {
@@ -243,9 +240,7 @@ def requests_file(path: Path, count: int = 20, change: Callable[[RequestRecord],
         )
         if change is not None:
             change(record)
-        records.append({**asdict(record), "itl_s": list(record.itl_s)})
-    buffer = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(records), buffer)
+        records.append(record)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(buffer.getvalue())
+    write_requests(path, records, ClientFacts(client_name="benchgate", client_version="0.1.0"))
     return path

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from upath import UPath
 
+from benchgate.client.requests_file import column_of
 from benchgate.errors import WarehouseError
 from benchgate.warehouse.tables import request
 from benchgate.warehouse.values import clean_text
@@ -36,12 +37,7 @@ _COPIED = [
     "events",
     "error_message",
 ]
-_STAMPS = {
-    "sent_at_s": "sent_at",
-    "first_token_at_s": "first_token_at",
-    "last_token_at_s": "last_token_at",
-    "ended_at_s": "ended_at",
-}
+_STAMPS = ("sent_at", "first_token_at", "last_token_at", "ended_at")
 _BATCH = 50_000  # rows sent to the database at a time
 
 
@@ -49,7 +45,7 @@ def request_table(source: UPath, cell_id: int, *, latencies_valid: bool) -> pa.T
     """The request rows of one cell, in the columns and order of the table.
 
     Args:
-        source: Parquet file with the fields of ``request_record.RequestRecord``.
+        source: ``requests.parquet`` as ``client.requests_file`` writes it.
         cell_id: the cell that the requests belong to.
         latencies_valid: the cell's latency verdict; otherwise latency columns are NULL (the stamps stay).
 
@@ -66,8 +62,8 @@ def request_table(source: UPath, cell_id: int, *, latencies_valid: bool) -> pa.T
         "request": _numbers(raw["request_id"]),
         "user_number": _column(raw, "user"),
         **{name: _column(raw, name) for name in _COPIED},
-        **{name: _column(raw, of) for name, of in _STAMPS.items()},
-        "queue_ms": _milliseconds(_column(raw, "queued_at"), _column(raw, "sent_at")),
+        **{column_of(clock): _column(raw, column_of(clock)) for clock in _STAMPS},
+        "queue_ms": _not_negative(_minus(_clock(raw, "sent_at"), _clock(raw, "queued_at"))),
         **(_latencies(raw) if latencies_valid else {}),
     }
     if raw.schema.get_field_index("phase") < 0:
@@ -155,33 +151,40 @@ def _latencies(raw: pa.Table) -> dict[str, Any]:
     TTFT, TTFV and E2E begin when the request was sent, in an open loop when it should have been sent. TPOT is the time
     from first to last token divided by the tokens after the first; NULL below two tokens.
     """
-    import pyarrow as pa
     from pyarrow import compute as pc
 
-    sent, intended = _column(raw, "sent_at"), _column(raw, "intended_at")
-    start = sent if intended is None else pc.coalesce(_float(intended), _float(sent)) if sent is not None else intended
-
-    found = {
-        "ttft_ms": _milliseconds(start, _column(raw, "first_token_at")),
-        "ttfv_ms": _milliseconds(start, _column(raw, "first_visible_at")),
-        "e2e_ms": _milliseconds(start, _column(raw, "last_token_at")),
-    }
-    stream, tokens = (
-        _milliseconds(_column(raw, "first_token_at"), _column(raw, "last_token_at")),
-        _column(raw, "completion_tokens"),
+    sent, intended, first, last = (
+        _clock(raw, name) for name in ("sent_at", "intended_at", "first_token_at", "last_token_at")
     )
+    start = sent if intended is None or sent is None else pc.coalesce(intended, sent)
+    found = {
+        "ttft_ms": _minus(first, start),
+        "ttfv_ms": _minus(_clock(raw, "first_visible_at"), start),
+        "e2e_ms": _minus(last, start),
+    }
+    stream, tokens = _minus(last, first), _column(raw, "completion_tokens")
     if stream is not None and tokens is not None:
-        gaps = pc.subtract(pc.cast(tokens, pa.float64()), 1.0)
+        gaps = pc.subtract(_float(tokens), 1.0)
         found["tpot_ms"] = pc.divide(stream, pc.if_else(pc.greater_equal(gaps, 1.0), gaps, None))
     return found
 
 
-def _milliseconds(start: Any, end: Any) -> Any:
+def _clock(raw: pa.Table, clock: str) -> Any:
+    """A moment, in ms on the cell's clock."""
+    column = _column(raw, column_of(clock))
+    return None if column is None else _float(column)
+
+
+def _minus(end: Any, start: Any) -> Any:
     from pyarrow import compute as pc
 
-    if start is None or end is None:
-        return None
-    return pc.multiply(pc.subtract(_float(end), _float(start)), 1000.0)
+    return None if end is None or start is None else pc.subtract(end, start)
+
+
+def _not_negative(column: Any) -> Any:
+    from pyarrow import compute as pc
+
+    return None if column is None else pc.max_element_wise(column, 0.0, skip_nulls=False)
 
 
 def _float(column: Any) -> Any:

@@ -88,7 +88,7 @@ def upgrade() -> None:
     op.create_table(
         "comparison",
         sa.Column("comparison_id", sa.BigInteger(), nullable=False),
-        sa.Column("run_id", sa.BigInteger(), nullable=False),
+        sa.Column("run_id", sa.BigInteger(), nullable=True),
         sa.Column("basis", sa.Text(), nullable=False),
         sa.Column("workload", sa.Text(), nullable=False),
         sa.Column("load_label", sa.Text(), nullable=False),
@@ -135,8 +135,12 @@ def upgrade() -> None:
         sa.Column("metric", sa.Text(), nullable=False),
         sa.Column("other_metric", sa.Text(), nullable=True),
         sa.Column("label", sa.Text(), nullable=False),
-        sa.Column("ahead", Json, nullable=True),
-        sa.Column("behind", Json, nullable=True),
+        sa.Column("workload", sa.Text(), nullable=False),
+        sa.Column("load_label", sa.Text(), nullable=False),
+        sa.Column("point", sa.Double(), nullable=True),
+        sa.Column("other_workload", sa.Text(), nullable=False),
+        sa.Column("other_load_label", sa.Text(), nullable=False),
+        sa.Column("other_point", sa.Double(), nullable=True),
         sa.Column("words", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("reversal_finding_id", name=op.f("pk_reversal_finding")),
         sa.ForeignKeyConstraint(
