@@ -42,10 +42,9 @@ def crlf_split(request: Request) -> Reply:
     for step in reply.steps[1:]:
         pieces = step.data.split(b"\r\n\r\n\r\n", 1)
         if len(pieces) == 2 and step.tokens:
-            # within the last line end of the event: the event is complete with its final LF
-            first = pieces[0] + b"\r\n\r"
-            steps.append(Step(step.offset_s, first))
-            steps.append(Step(step.offset_s + GAP_S, b"\n\r\n" + pieces[1], step.tokens, step.channel))
+            # within the last line end of the event: a CR ends a line, so the event is complete before the LF comes
+            steps.append(Step(step.offset_s, pieces[0] + b"\r\n\r", step.tokens, step.channel))
+            steps.append(Step(step.offset_s + GAP_S, b"\n\r\n" + pieces[1]))
         else:
             steps.append(Step(max(step.offset_s, steps[-1].offset_s), step.data, step.tokens, step.channel))
     return Reply(steps, finish_reason=reply.finish_reason)
@@ -135,12 +134,13 @@ def joined_events(request: Request) -> Reply:
     stream = Stream(request)
     schedule = request.schedule
     for i in range(0, len(schedule.tokens), 2):
-        data = b"".join(
-            frames.token_event(request.endpoint, request.model, "content", stream.text(j, schedule.tokens[j]))
-            for j in range(i, min(i + 2, len(schedule.tokens)))
-        )
-        tokens = schedule.tokens[i : i + 2]
-        stream.send(schedule.offsets_s[i + len(tokens) - 1], data, sum(tokens), "content")
+        pair = range(i, min(i + 2, len(schedule.tokens)))
+        texts = [stream.text(j, schedule.tokens[j]) for j in pair]
+        data = b"".join(frames.token_event(request.endpoint, request.model, "content", text) for text in texts)
+        when = schedule.offsets_s[pair[-1]]
+        for j in pair[:-1]:  # an event without a write of its own: it goes out with the next one
+            stream.steps.append(Step(when, b"", schedule.tokens[j], "content"))
+        stream.send(when, data, schedule.tokens[pair[-1]], "content")
     stream.finish()
     stream.usage()
     stream.done()
