@@ -9,6 +9,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -17,11 +20,12 @@ from benchgate import secrets
 from benchgate.errors import SeedError
 from benchgate.records import SeedFact
 from benchgate.seeding.places import Report, locked, place, silent
-from benchgate.seeding.verify import PART, git_blob_sha1, verified_sha256
+from benchgate.seeding.verify import NOTE, PART, git_blob_sha1, verified_sha256
 from benchgate.spec.campaign import ModelSpec
 
-LISTING = ".benchgate-hub.json"  # in the snapshot: what the hub said each file is
+LISTING = f"{NOTE}hub.json"  # in the snapshot: what the hub said each file is
 LAST = "last-{}.json"  # beside the snapshots: the commit a revision was resolved to last time
+_TELL_EVERY_S = 10.0
 DEFAULT_ENDPOINT = "https://huggingface.co"
 _COMMIT = re.compile(r"^[0-9a-f]{40}$")
 # The same weights again in other formats: no server here reads them, and they treble the download of gpt-oss.
@@ -114,6 +118,7 @@ def _last_commit(folder: Path, revision: str) -> str | None:
 def _fetch(model: ModelSpec, commit: str, target: Path, what: str, token: str | None, report: Report) -> None:
     """Download into the folder aside, verify there, rename."""
     from huggingface_hub import snapshot_download
+    from huggingface_hub.utils import disable_progress_bars
 
     files = _ask(what, lambda api: _describe(api, model.id, commit), token)
     skipped = _other_formats([file.path for file in files])
@@ -123,23 +128,47 @@ def _fetch(model: ModelSpec, commit: str, target: Path, what: str, token: str | 
     aside = target.with_name(f"{commit}{PART}")
     aside.mkdir(parents=True, exist_ok=True)
     patterns = [f"{prefix}*" for prefix in skipped]
-    _ask(
-        what,
-        lambda _: snapshot_download(
-            model.id,
-            revision=commit,
-            local_dir=aside,
-            ignore_patterns=patterns or None,
-            endpoint=endpoint(),
-            token=token,
-            max_workers=4,
-        ),
-        token,
-    )
+    disable_progress_bars()  # they fill a task log; the size on disk tells the same
+    with _telling(aside, what, size, report):
+        _ask(
+            what,
+            lambda _: snapshot_download(
+                model.id,
+                revision=commit,
+                local_dir=aside,
+                ignore_patterns=patterns or None,
+                endpoint=endpoint(),
+                token=token,
+                max_workers=4,
+            ),
+            token,
+        )
     _verify(aside, wanted, what)
     (aside / LISTING).write_text(json.dumps([asdict(file) for file in wanted], indent=1))
     aside.rename(target)
     report(f"{what}: verified")
+
+
+@contextmanager
+def _telling(folder: Path, what: str, size_gib: float, report: Report) -> Iterator[None]:
+    """Report now and then how much lies in ``folder``, while the download runs inside."""
+    over = threading.Event()
+
+    def tell() -> None:
+        while not over.wait(_TELL_EVERY_S):
+            have = 0
+            for path in folder.rglob("*"):
+                with suppress(OSError):  # it is being renamed
+                    have += path.stat().st_size
+            report(f"{what}: {have / 2**30:.2f} of {size_gib:.2f} GiB")
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def _describe(api: Any, repo: str, commit: str) -> list[HubFile]:

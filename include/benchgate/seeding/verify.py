@@ -17,7 +17,8 @@ from pathlib import Path
 
 from benchgate.errors import SeedError
 
-VERIFIED = ".benchgate-verified.json"  # beside what it is about
+NOTE = ".benchgate-"  # begins the name of a file that we keep beside a seed; no part of it
+VERIFIED = f"{NOTE}verified.json"
 PART = ".part"  # ends the name of a file that is not whole yet
 _BLOCK = 8 << 20
 
@@ -99,7 +100,7 @@ def seed_tree(local_dir: Path, *, fresh: bool = False) -> Iterator[SeedFile]:
         return
     for path in sorted(local_dir.rglob("*")):
         relpath = path.relative_to(local_dir)
-        if not path.is_file() or path.name == VERIFIED or path.name.endswith(PART) or ".cache" in relpath.parts:
+        if not path.is_file() or path.name.startswith(NOTE) or path.name.endswith(PART) or ".cache" in relpath.parts:
             continue
         yield SeedFile(relpath.as_posix(), path.stat().st_size, verified_sha256(path, fresh=fresh))
 
