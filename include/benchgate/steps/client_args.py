@@ -34,8 +34,9 @@ def bench_args(
     args += ["--max-seconds", f"{workload.max_seconds:g}", "--seed", str(cell_seed(workload, cell, again=again))]
     if workload.prompt_tokens is not None:
         args += ["--prompt-tokens", str(workload.prompt_tokens)]
-    if workload.requests is not None:
-        args += ["--num-prompts", str(workload.requests)]
+    requests = workload.requests_at(cell.users)
+    if requests is not None:
+        args += ["--num-prompts", str(requests)]
     if cell.users is not None:
         args += ["--concurrency", str(cell.users)]
     else:
