@@ -95,7 +95,12 @@ class Sender:
         body = self.template.pieces(prompt)
         length = sum(len(piece) for piece in body)
         head = self.pool.target.head(
-            "POST", self._path, length=length, api_key=self._api_key, accept="text/event-stream"
+            "POST",
+            self._path,
+            length=length,
+            api_key=self._api_key,
+            accept="text/event-stream",
+            request_id=f"{record.phase}-{record.request_id}",  # engines log it
         )
         connection.send(exchange, (head, *body))
         self.pool.open_spare()
@@ -117,7 +122,7 @@ class Sender:
         return (
             flight.connection.served > 0
             and flight.ended_by is None
-            and exchange.first_byte_at is None
+            and exchange.last_read_at is None
             and exchange.lost is not None
             and monotonic() - (exchange.sent_at or 0.0) < STALE_WITHIN_S
         )

@@ -1,7 +1,7 @@
 """End-to-end latency, in seconds.
 
-Formula: last_token_at - start, where ``last_token_at`` is the last event with text; ``start`` as for TTFT. Usage, ``[DONE]``
-and the end of the connection come later and do not count.
+Formula: last_token_at - start, where ``last_token_at`` is the last event with text, and ``start`` as for TTFT. Usage,
+``[DONE]`` and the end of the connection come later and do not count.
 """
 
 from __future__ import annotations

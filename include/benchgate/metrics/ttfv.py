@@ -1,7 +1,7 @@
 """Time to first visible token, in seconds.
 
-Formula: first_visible_at - start, where ``first_visible_at`` is the first event with final-channel content.
-``start`` as for TTFT. A model that reasons first has a TTFV long after its TTFT; one that never answers visibly has none.
+Formula: first_visible_at - start, where ``first_visible_at`` is the first event with final-channel content, and
+``start`` as for TTFT. A model that reasons first has a TTFV long after its TTFT; one that never answers has none.
 """
 
 from __future__ import annotations

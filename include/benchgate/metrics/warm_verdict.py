@@ -36,7 +36,7 @@ class WarmVerdict:
 
 
 def rank_sum_z(first: Sequence[float], rest: Sequence[float]) -> float:
-    """Mann-Whitney U of ``first`` against ``rest`` as a z score: positive when ``first`` is larger; ties share ranks."""
+    """Mann-Whitney U of ``first`` against ``rest`` as a z score: positive when ``first`` is larger."""
     merged = sorted([(value, 0) for value in first] + [(value, 1) for value in rest])
     ranks = 0.0
     at = 0

@@ -190,7 +190,7 @@ async def sharegpt_source(
     notes = []
     if file.truncated_at is not None:
         notes.append(
-            f"the dataset file is cut off at byte {file.truncated_at:,}; used: {file.conversations:,} whole conversations"
+            f"the dataset file is cut off at byte {file.truncated_at:,}: {file.conversations:,} conversations used"
         )
     if counter.source == "approximation":
         notes.append(f"dataset filtered by {counter.described}: the server has no /tokenize and no tokenizer was given")

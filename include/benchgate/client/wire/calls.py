@@ -48,7 +48,7 @@ async def call(
         pool.release(connection)
         if exchange.complete and exchange.http_status is not None:
             return exchange.http_status, bytes(exchange.body)
-        if attempt == 1 and reused and exchange.first_byte_at is None:
+        if attempt == 1 and reused and exchange.last_read_at is None:
             continue
         raise CallFailed(f"{method} {path}: {exchange.protocol_error or exchange.lost or 'connection closed'}")
     raise AssertionError("unreachable")

@@ -10,7 +10,6 @@ import asyncio
 import zlib
 from collections import deque
 from collections.abc import Callable
-from time import monotonic
 
 import httptools
 
@@ -40,7 +39,6 @@ class Exchange:
         "content_type",
         "encoding",
         "events",
-        "first_byte_at",
         "future",
         "headers_at",
         "http_status",
@@ -63,7 +61,6 @@ class Exchange:
         self.future: asyncio.Future[None] = loop.create_future()
         self.answer = Answer(keep_text=keep_text)
         self.sent_at: float | None = None
-        self.first_byte_at: float | None = None
         self.last_read_at: float | None = None
         self.headers_at: float | None = None
         self.http_status: int | None = None
@@ -206,12 +203,3 @@ class Exchange:
             self._grace.cancel()
         if not self.future.done():
             self.future.set_result(None)
-
-
-def stamp(exchange: Exchange, data: bytes) -> None:
-    """Note a read with its time. Nothing else happens while sockets wait to be read."""
-    now = monotonic()
-    if exchange.first_byte_at is None:
-        exchange.first_byte_at = now
-    exchange.last_read_at = now
-    exchange.reads.append((now, data))

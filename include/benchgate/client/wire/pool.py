@@ -137,7 +137,7 @@ class Pool:
         if target.tls is not None and target.proxy is not None:
             await self._tunnel(sock)
         _, connection = await self._loop.create_connection(
-            lambda: HttpConnection(self._drain),
+            lambda: HttpConnection(self._drain, sock if target.tls is None else None),
             sock=sock,
             ssl=target.tls,
             server_hostname=target.host if target.tls is not None else None,

@@ -56,7 +56,9 @@ class Target:
         """The path, or the absolute form that a proxy wants for plain HTTP."""
         return f"http://{self.netloc}{path}" if self.proxy and self.scheme == "http" else path
 
-    def head(self, method: str, path: str, *, length: int, api_key: str | None, accept: str) -> bytes:
+    def head(
+        self, method: str, path: str, *, length: int, api_key: str | None, accept: str, request_id: str | None = None
+    ) -> bytes:
         """Request line and headers."""
         lines = [
             f"{method} {self.request_target(path)} HTTP/1.1",
@@ -67,6 +69,8 @@ class Target:
         ]
         if method == "POST":
             lines += ["Content-Type: application/json", f"Content-Length: {length}"]
+        if request_id:
+            lines.append(f"X-Request-Id: {request_id}")
         if api_key:
             lines.append(f"Authorization: Bearer {api_key}")
         if self.proxy and self.scheme == "http" and self.proxy.authorization:
