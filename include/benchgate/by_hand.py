@@ -129,7 +129,7 @@ def _process(campaign: CampaignSpec, host: HostSpec, place: PlacementSpec, arm: 
         )
     )
     env = {name: mask(value) for name, value in command.env.items()}
-    if place.gpus and place.gpus != ["all"]:
+    if place.gpus:
         env = {"CUDA_VISIBLE_DEVICES": ",".join(place.gpus), **env}
     env = {**dict.fromkeys(campaign.secrets, MASK), **env}
     pinned = ["taskset", "--cpu-list", place.cpus] if place.cpus else []

@@ -58,6 +58,8 @@ def _placements(path: Path, host: Mapping[str, object]) -> Iterator[Complaint]:
                 yield Complaint((*here, "gpus", index), f"GPU {gpu} is already listed")
             if gpu == "all" and len(gpus) > 1:
                 yield Complaint((*here, "gpus", index), "all stands alone")
+            elif gpu == "all" and process:
+                yield Complaint((*here, "gpus", index), "all is for Docker hosts; a process host needs the indexes")
         for other, theirs in placements.items():
             if other == name:
                 break

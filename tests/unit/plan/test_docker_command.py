@@ -121,8 +121,8 @@ def parsed(argv: list[str]) -> dict[str, object]:
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"gpus": []}, {"shm_size_gib": 16}, {"entrypoint": None, "cpus": None}, {"mounts": []}],
-    ids=["gpus", "no-gpus", "shm", "image-entrypoint", "no-mounts"],
+    [{}, {"gpus": ["all"]}, {"gpus": []}, {"shm_size_gib": 16}, {"entrypoint": None, "cpus": None}, {"mounts": []}],
+    ids=["gpus", "all-gpus", "no-gpus", "shm", "image-entrypoint", "no-mounts"],
 )
 @pytest.mark.parametrize("publish", [True, False])
 def test_it_equals_what_the_docker_engine_is_asked_for(changes, publish):
@@ -147,7 +147,7 @@ def test_it_equals_what_the_docker_engine_is_asked_for(changes, publish):
     assert flags.get("--cpuset-cpus", [None]) == [host.get("CpusetCpus")]
     assert f"--ipc={host['IpcMode']}" in flags
     assert flags.get("--shm-size", [None]) == [f"{host['ShmSize']}b" if "ShmSize" in host else None]
-    devices = [device for request in host["DeviceRequests"] for device in request["DeviceIDs"]]
+    devices = [d for asked in host["DeviceRequests"] for d in (["all"] if asked["Count"] == -1 else asked["DeviceIDs"])]
     assert [value.strip('"').removeprefix("device=").split(",") for value in flags.get("--gpus", [])] == [
         devices
     ] * bool(devices)

@@ -34,6 +34,7 @@ def test_the_inventory_loads_with_its_defaults():
         (docker_host("      p: {gpus: 0}\n"), 5, "hosts.h.placements.p.gpus", "write [0]"),
         (docker_host("      p: {gpus: [0, 0]}\n"), 5, "hosts.h.placements.p.gpus[1]", "already listed"),
         (docker_host("      p: {gpus: [all, 0]}\n"), 5, "hosts.h.placements.p.gpus[0]", "stands alone"),
+        ("hosts:\n  h: {kind: process, placements: {p: {gpus: [all]}}}\n", 2, "hosts.h.placements.p.gpus[0]", "index"),
         (docker_host("      p: {gpus: [true]}\n"), 5, "hosts.h.placements.p.gpus[0]", "must be text"),
         (docker_host("      p: {cpus: 0..7}\n"), 5, "hosts.h.placements.p.cpus", "expected form"),
         (docker_host("      p: {port: 70000}\n"), 5, "hosts.h.placements.p.port", "less than 65536"),
