@@ -63,7 +63,6 @@ RECIPES = {
             "uvloop",
             "orjson",
             "pyarrow",
-            "numpy",
             "ijson",
             "pydantic",
             "pydantic-core",
@@ -77,8 +76,8 @@ RECIPES = {
     "llamacpp": Recipe(packages=("xllamacpp",), files=("engines/llamacpp_server.py",), version_of="xllamacpp"),
 }
 # Parts of wheels that only matter to somebody who compiles against them or tests them; a third of pyarrow.
-_UNUSED = ("pyarrow/include", "pyarrow/tests", "pyarrow/src", "numpy/tests", "numpy/f2py", "bin")
-_UNUSED_GLOBS = ("pyarrow/libarrow_flight*", "pyarrow/_flight*", "pyarrow/libarrow_substrait*", "pyarrow/_substrait*")
+_UNUSED = ("pyarrow/include", "pyarrow/tests", "pyarrow/src", "bin")
+_UNUSED_GLOBS = ("pyarrow/_flight*", "pyarrow/libarrow_flight*", "pyarrow/libarrow_python_flight*")
 
 
 class BuildError(Exception):
