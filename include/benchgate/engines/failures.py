@@ -162,6 +162,8 @@ class RootCause:
 _SIGNALS = {129: "SIGHUP", 130: "SIGINT", 131: "SIGQUIT", 132: "SIGILL", 134: "SIGABRT", 135: "SIGBUS",
             136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV", 143: "SIGTERM"}  # fmt: skip
 
+_CRASHES = ("SIGILL", "SIGABRT", "SIGFPE", "SIGSEGV")
+
 
 def signal_of(exit_info: ExitInfo) -> str | None:
     """The signal that ended the process: as given, or read from a shell's 128 + n or Python's -n."""
@@ -194,6 +196,19 @@ def failure_with_exit(found: Failure | None, exit_info: ExitInfo, *, timed_out: 
             "or look at what its last lines wait for",
         )
     signal = signal_of(exit_info)
+    if signal == "SIGBUS":
+        return Failure(
+            kind=FailureKind.SHM_TOO_SMALL,
+            reason="a bus error ended the server, which in a container means that /dev/shm is full; "
+            "give the container host IPC or a larger shm_size_gib",
+            evidence=_exit_evidence(exit_info),
+        )
+    if signal in _CRASHES:
+        return Failure(
+            kind=FailureKind.FRONTEND_CRASH,
+            reason=f"the server's first process crashed ({signal}) without a word in its log; look for a core dump",
+            evidence=_exit_evidence(exit_info),
+        )
     if signal is not None:
         return Failure(
             kind=FailureKind.KILLED,

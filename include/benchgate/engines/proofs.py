@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from benchgate.engines.log_reader import LogLine, evidence
@@ -26,6 +26,7 @@ class Keep(Enum):
     LAST = "last"
     SMALLEST = "smallest"  # tensor-parallel workers agree on the smallest pool
     LARGEST = "largest"
+    SUM = "sum"  # several pools of one worker; the other tensor-parallel workers repeat the same
 
 
 def number(text: str) -> int | float | None:
@@ -88,6 +89,7 @@ class Sighting:
     evidence: Evidence
     precedence: int
     order: int  # counts sightings, so that "the first rank" is well defined
+    worker: tuple[int | None, int | None] = (None, None)  # tensor and pipeline rank of the line
 
 
 @dataclass
@@ -122,9 +124,13 @@ class Sightings:
         old = ranks.get(rank)
         if old is None and len(ranks) >= MAX_RANKS:
             return
-        sighting = Sighting(value, evidence(line, start), precedence, self.order if old is None else old.order)
-        if old is None or _better(old, value, precedence, keep):
+        worker = (line.rank.tensor, line.rank.pipeline)
+        order = self.order if old is None else old.order
+        sighting = Sighting(value, evidence(line, start), precedence, order, worker)
+        if old is None or precedence > old.precedence:
             ranks[rank] = sighting
+        elif precedence == old.precedence:
+            ranks[rank] = _kept(old, sighting, keep)
         values = self.others.setdefault(name, {})
         if isinstance(value, str) and value not in values and len(values) < MAX_RIVALS:
             values[value] = sighting
@@ -169,14 +175,15 @@ class Sightings:
         return result
 
 
-def _better(old: Sighting, value: Value, precedence: int, keep: Keep) -> bool:
-    if precedence != old.precedence:
-        return precedence > old.precedence
+def _kept(old: Sighting, new: Sighting, keep: Keep) -> Sighting:
+    """What two sightings of equal precedence leave."""
     if keep is Keep.LAST:
-        return True
-    if keep is Keep.FIRST or not isinstance(value, (int, float)) or not isinstance(old.value, (int, float)):
-        return False
-    return value < old.value if keep is Keep.SMALLEST else value > old.value
+        return new
+    if keep is Keep.FIRST or not isinstance(new.value, (int, float)) or not isinstance(old.value, (int, float)):
+        return old
+    if keep is Keep.SUM:
+        return replace(old, value=old.value + new.value) if new.worker == old.worker else old
+    return new if (new.value < old.value) is (keep is Keep.SMALLEST) and new.value != old.value else old
 
 
 def _rounded(value: Value) -> Value:

@@ -9,7 +9,7 @@ from benchgate.engines.common_failures import COMMON
 from benchgate.engines.failures import CERTAIN, Crash, FailureWords
 from benchgate.engines.kernels import moe_kernel_or_name
 from benchgate.engines.log_facts import Words, said
-from benchgate.engines.proofs import Fact, Keep, Sighting, Sightings, as_float, as_text, first_number
+from benchgate.engines.proofs import Fact, Keep, Sightings, as_float, as_text, first_number
 from benchgate.records import Evidence
 from benchgate.records import FailureKind as Kind
 
@@ -62,8 +62,8 @@ _POOL = (
     Fact("kv_full_layer_tokens", "full_layer_tokens=", r"\bfull_layer_tokens=(\d+)", first_number, sum_ranks=True),
     Fact("kv_window_layer_tokens", "swa_layer_tokens=", r"\bswa_layer_tokens=(\d+)", first_number, sum_ranks=True),
     # SGLang's "GB" is 2**30 bytes
-    Fact("memory_reserved_gib", "KV Cache is allocated", r"KV Cache is allocated\..{0,60}K size: ([\d.]+) GB, V size: ([\d.]+) GB", _sum, 10),
-    Fact("memory_reserved_gib", "KV Cache is allocated", r"KV Cache is allocated\..{0,60}KV size: ([\d.]+) GB", as_float, 10),
+    Fact("memory_reserved_gib", "KV Cache is allocated", r"KV Cache is allocated\..{0,60}K size: ([\d.]+) GB, V size: ([\d.]+) GB", _sum, 10, Keep.SUM),
+    Fact("memory_reserved_gib", "KV Cache is allocated", r"KV Cache is allocated\..{0,60}KV size: ([\d.]+) GB", as_float, 10, Keep.SUM),
     Fact("max_running_requests", "max_running_requests=", r"\bmax_total_num_tokens=\d+, .{0,120}\bmax_running_requests=(\d+)", first_number),
     Fact("max_model_len", "context_len=", r"\bmax_total_num_tokens=\d+, .{0,160}\bcontext_len=(\d+)", first_number),
     Fact("memory_left_gib", "available_", r"\bmax_total_num_tokens=\d+, .{0,200}\bavailable_[gc]pu_mem=([\d.]+) GB", as_float, 0, Keep.SMALLEST),
@@ -73,7 +73,7 @@ _START = (
     Fact("engine_version", "ersion", r"(?:sglang|SGLang)(?: version|==|/| v)[ =:]?v?(\d+\.\d+\S*)|\bsglang_version[=:] ?'?(\d+\.[^\s',]+)", as_text),
     Fact("weights_gib", "Load weight end", r"Load weight end\..{0,300}mem usage=([\d.]+) ?GB", as_float),
     Fact("load_seconds", "Load weight end", r"Load weight end\. elapsed=([\d.]+) s", as_float, 10, Keep.LARGEST),
-    Fact("architecture", "Load weight end", r"Load weight end\..{0,60}type=(\w+)", as_text),
+    Fact("architecture", "Load weight end", r"Load weight end\..{0,60}?\btype=(\w+)", as_text),
     Fact("dtype", "Load weight end", r"Load weight end\..{0,160}\bdtype=(?:torch\.)?(\w+)", as_text),
     Fact("quantization", "Load weight end", r"Load weight end\..{0,160}\bquant(?:ization)?=(\w+)", as_text),
     Fact("kv_cache_dtype", "KV Cache is allocated", r"KV Cache is allocated\. dtype: (?:torch\.)?(\w+)", as_text),
@@ -83,11 +83,6 @@ _START = (
     Fact("tensor_parallel_size", "tp_size=", r"\btp_size=(\d+)", first_number),
     Fact("data_parallel_size", "dp_size=", r"(?<![\w])dp_size=(\d+)", first_number),
     Fact("speculative_method", "speculative_algorithm=", r"\bspeculative_algorithm='(\w+)'", as_text),
-    Fact("_dp_attention", "enable_dp_attention=", r"\benable_dp_attention=(True)", lambda _: True),
-    Fact("_first", "server_args=", r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", as_text),
-    Fact("_last", "fired up", r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", as_text),
-    Fact("_load_began", "Load weight begin", r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", as_text),
-    Fact("_load_ended", "Load weight end", r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", as_text, 0, Keep.LAST),
 )  # fmt: skip
 
 _KV = "raise mem-fraction-static, lower context-length, or use more GPUs"
@@ -117,10 +112,8 @@ _CRASH = Crash(
 
 
 def finish(seen: Sightings, warnings: list[Evidence]) -> None:
-    """What several lines say together: the pool's meaning, times between lines, rivalling kernels, missing ranks."""
+    """What several lines say together: the pool's meaning, missing ranks, another kernel than requested."""
     _pool(seen, warnings)
-    _between(seen, "load_seconds", "_load_began", "_load_ended")
-    _between(seen, "init_seconds", "_first", "_last")
     kernel, asked = seen.first("moe_kernel"), seen.first("moe_kernel_requested")
     if kernel and asked and asked.value != "auto" and kernel.precedence > _ASKED:
         wanted = moe_kernel_or_name(re.sub(r"triton_kernels?", "triton", str(asked.value)))
@@ -148,22 +141,6 @@ def _pool(seen: Sightings, warnings: list[Evidence]) -> None:
         seen.by_name["kv_ranks"] = {None: replace(pool, value=len(ranks))}
 
 
-def _between(seen: Sightings, name: str, begin: str, end: str) -> None:
-    """The seconds between two lines of the log, when no line states them. Whole seconds are all that its clock has."""
-    from datetime import datetime
-
-    first, last = seen.first(begin), seen.first(end)
-    if name in seen.by_name or first is None or last is None:
-        return
-    form = "%Y-%m-%d %H:%M:%S"
-    try:
-        seconds = (datetime.strptime(str(last.value), form) - datetime.strptime(str(first.value), form)).total_seconds()
-    except ValueError:
-        return
-    if seconds >= 0:
-        seen.by_name[name] = {None: Sighting(seconds, last.evidence, 0, last.order)}
-
-
 WORDS = Words(
     facts=(*_START, *_MOE, *_ATTENTION, *_POOL),
     failures=(*_FAILURES, *COMMON),
@@ -180,8 +157,8 @@ WORDS = Words(
         said("JIT compilation during inference"),
         said("Entering DeepGEMM JIT"),
         said("torch._dynamo hit config.recompile_limit"),
-        said("AUTOTUNE"),
-        said("utotun", r"(?i)\bautotun(?:e|ing)\b.{0,200}(?:start|begin|took|finished|process|best|benchmark)"),
+        said("AUTOTUNE ", r"AUTOTUNE \w+\("),
+        said("utotun", r"\[Auto[Tt]uner\]: |Autotuning (?:process|kernel|took)|Triton autotuning for function"),
     ),
     bulk=('HTTP/1.1" 200', "Decode batch", "Prefill batch"),
     finish=finish,

@@ -1,0 +1,95 @@
+"""``benchgate prove``: what a person and a script see."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchgate.cli import main
+from tests.unit.engines.logs import FIXTURES, capture
+
+NAME = "vllm-0.26.0-h200-gpt-oss-20b.log"
+KEYS = [
+    "engine_version", "moe_kernel", "attention_backend", "kv_tokens", "kv_meaning", "max_concurrency", "weights_gib", "load_seconds",
+    "graph_capture_seconds", "init_seconds", "memory_reserved_gib", "ready", "failure_kind", "warnings", "evidence",
+]  # fmt: skip
+
+
+def prove(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, object]:
+    assert main(["prove", "--json", "--engine", "vllm", *args]) == 0
+    result: dict[str, object] = json.loads(capsys.readouterr().out)
+    return result
+
+
+def test_json_has_every_promised_key(capsys: pytest.CaptureFixture[str]) -> None:
+    result = prove(capsys, str(FIXTURES / f"{NAME}.gz"))
+
+    assert set(KEYS) <= set(result)
+    assert result["moe_kernel"] == "triton"
+    assert result["ready"] is True
+    assert result["failure_kind"] is None
+    assert result["evidence"]["moe_kernel"] == {
+        "line": 35,
+        "text": "(EngineCore pid=680) INFO 11-30 09:02:01 [mxfp4.py:1719] Using OAITritonMxfp4ExpertsMonolithic",
+    }  # type: ignore[index]
+    assert any("JIT compilation during inference" in warning for warning in result["warnings"])  # type: ignore[attr-defined]
+
+
+def test_what_the_log_does_not_say_is_null(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "empty.log").write_bytes(b"")
+
+    result = prove(capsys, str(tmp_path / "empty.log"))
+
+    assert [result[key] for key in KEYS] == [None] * 11 + [False, None, [], {}]
+
+
+def test_a_log_from_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"".join(capture(NAME)))))
+
+    assert prove(capsys, "-")["kv_tokens"] == 4341772
+
+
+def test_the_end_of_a_server_is_weighed_in(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("INFO nothing\n")
+
+    assert prove(capsys, str(log), "--exit-code", "137")["failure_kind"] == "killed"
+    assert prove(capsys, str(log), "--exit-code", "137", "--oom-killed")["failure_kind"] == "host_oom"
+    assert prove(capsys, str(log), "--timed-out")["failure_kind"] == "timeout"
+
+
+def test_text_shows_the_root_cause_and_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", "--engine", "vllm", str(FIXTURES / "vllm-0.27.1-cpu-wrong-vocab.log.gz")]) == 0
+
+    out = capsys.readouterr().out
+    assert "vocab_missing" in out
+    assert "line 177: (APIServer pid=15629) openai_harmony.HarmonyError" in out
+    assert "TIKTOKEN_ENCODINGS_BASE" in out
+    assert "moe_kernel               unknown" in out
+
+
+@pytest.mark.parametrize("path", ["no-such.log", "."])
+def test_a_log_that_cannot_be_opened_is_one_line(capsys: pytest.CaptureFixture[str], path: str) -> None:
+    assert main(["prove", "--engine", "vllm", path]) == 1
+
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {path}: ")
+    assert error.count("\n") == 1
+
+
+def test_a_packed_log_that_breaks_off_is_read_as_far_as_it_goes(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    packed = gzip.compress(b"".join(capture(NAME)))
+    (tmp_path / "cut.log.gz").write_bytes(packed[: len(packed) // 2])
+
+    assert main(["prove", "--engine", "vllm", "--json", str(tmp_path / "cut.log.gz")]) == 0
+
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["engine_version"] == "0.26.0"
+    assert "read only as far as it goes" in captured.err
