@@ -54,7 +54,7 @@ def multiline(request: Request) -> Reply:
     """The JSON of an event over several ``data:`` lines."""
 
     def rewrite(data: bytes) -> bytes:
-        return data.replace(b',"choices":', b',\ndata: "choices":\ndata: ')
+        return data.replace(b',"choices":', b',\ndata: "choices":\ndata: ', 1)
 
     return _rewritten(request, rewrite)
 
@@ -63,7 +63,7 @@ def sse_fields(request: Request) -> Reply:
     """``id:``, ``event:`` and ``retry:`` lines, unknown fields, and ``data:`` without a space."""
 
     def rewrite(data: bytes) -> bytes:
-        return data.replace(b"data: ", b"id: 7\nevent: message\nretry: 3000\nx-extra\ndata:")
+        return b"id: 7\nevent: message\nretry: 3000\nx-extra\ndata:" + data.removeprefix(b"data: ")
 
     return _rewritten(request, rewrite)
 
