@@ -17,14 +17,42 @@ from benchgate.spec.hosts import Inventory
 from benchgate.spec.rules import near_miss
 
 
+def _whole(value: object, name: str = "users") -> int:
+    if isinstance(value, (int, str)) and not isinstance(value, bool):
+        try:
+            return int(value)
+        except ValueError:
+            pass
+    raise BenchgateError(f"{name} must be whole numbers; got {value!r}")
+
+
 @dataclass(frozen=True)
 class Selection:
-    """What a manual trigger asks for. None: all that the campaign plans."""
+    """What a manual trigger asks for. None: all that the campaign plans.
+
+    A form sends numbers as text and one choice as itself; both are taken for what they mean.
+
+    Raises:
+        BenchgateError: a choice is no list of names or numbers.
+    """
 
     arms: Sequence[str] | None = None
     workloads: Sequence[str] | None = None
     users: Sequence[int] | None = None  # closed-loop levels; open-loop cells are then not asked for
     repeats: int | None = None  # instead of the campaign's number
+
+    def __post_init__(self) -> None:
+        for name in ("arms", "workloads", "users"):
+            value: object = getattr(self, name)
+            if value is None:
+                continue
+            listed = [value] if isinstance(value, (str, int)) else value
+            if not isinstance(listed, (list, tuple, set, frozenset)):
+                raise BenchgateError(f"{name} must be a list; got {value!r}")
+            kind = _whole if name == "users" else str
+            object.__setattr__(self, name, tuple(kind(each) for each in listed))
+        if self.repeats is not None:
+            object.__setattr__(self, "repeats", _whole(self.repeats, "repeats"))
 
 
 @dataclass(frozen=True)

@@ -149,7 +149,7 @@ class TestPlan:
         ("arguments", "code", "says"),
         [
             (["--arms", "tritn"], 1, "did you mean triton?"),
-            (["--users", "many"], 2, "--users takes whole numbers; got many"),
+            (["--users", "many"], 1, "users must be whole numbers; got 'many'"),
             (["--users", "7"], 1, "there is no number of users '7'"),
             (["--repeats", "0"], 1, "repeats must be at least 1"),
         ],

@@ -146,6 +146,17 @@ class TestSelection:
             ledger_of(kernels, **selection)
         assert says in str(caught.value)
 
+    def test_what_a_form_sends_is_taken_for_what_it_means(self):
+        assert Selection(arms="a", users=["64", 1], repeats="2") == Selection(arms=("a",), users=(64, 1), repeats=2)
+        assert Selection(users=64) == Selection(users=[64])
+
+    @pytest.mark.parametrize(
+        "choice", [{"users": ["x"]}, {"users": [True]}, {"users": [1.5]}, {"arms": {"a": 1}}, {"repeats": "x"}]
+    )
+    def test_what_is_no_choice_is_refused(self, choice):
+        with pytest.raises(BenchgateError, match="must be"):
+            Selection(**choice)
+
     @settings(max_examples=100, deadline=None)
     @given(
         arms=st.none() | st.sets(st.sampled_from(["triton", "marlin"]), min_size=1).map(sorted),
