@@ -54,8 +54,9 @@ class HostSpec(Model):
     mirror: str | None = None  # registry mirror the images are pulled from
     # `~` in the paths below: this folder on the host; None: the home of whoever runs Benchgate (local hosts only)
     home: str | None = Field(None, pattern=r"^/")
-    hub_cache: str | None = None  # the host's Hugging Face cache, mounted into servers; None: models come by volume
-    vocab_dir: str | None = None  # the host's folder of harmony vocabularies; None: they come by volume
+    # where a person on the host keeps models and vocabularies: what a command by hand mounts. None: its usual places
+    hub_cache: str | None = None
+    vocab_dir: str | None = None
     client_image: str = "benchgate/client:latest"
     queue: str | None = None  # Airflow worker queue of the site
     placements: dict[Name, PlacementSpec] = Field(min_length=1)
