@@ -144,7 +144,7 @@ _MEANINGS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("file is not a database", "malformed"), "is not a usable SQLite database", "restore it from a backup"),
     (("unable to open database file",), "cannot be opened", "check that folder and file may be read and written"),
     (("28P01", "28000", "authentication failed"), "refused the login", "check user and password of the warehouse"),
-    (("3D000", "does not exist\n"), "does not exist", "create the database, then: benchgate warehouse migrate"),
+    (("3D000", "fatal:  database"), "does not exist", "create the database, then: benchgate warehouse migrate"),
     (("42501", "permission denied"), "denied permission", "grant the role what it needs: benchgate warehouse roles"),
     (("53300", "too many clients"), "has no free connection", "raise max_connections or run fewer loads at once"),
     (("40P01", "40001"), "broke off a conflicting transaction", "nothing was kept; load again"),

@@ -2,7 +2,6 @@
 
 ``load_run(bundle, url) -> LoadReport``                     the run after its gates, see ``bundle.RunBundle``
 ``bundle.read_bundle(store, gates, ..) -> RunBundle``       the same, gathered from the artifact store
-``remove_run(run, url) -> bool``                            take a run out again
 """
 
 from __future__ import annotations
@@ -82,20 +81,9 @@ def load_run(bundle: RunBundle, url: str | None = None) -> LoadReport:
         engine.dispose()
 
 
-def remove_run(run: str, url: str | None = None) -> bool:
-    """Take a run out of the warehouse with all that hangs on it; False when it is not there."""
-    engine = open_warehouse(url)
-    try:
-        with writing(engine) as connection:
-            require_current(connection, shown(engine.url))
-            return _remove(connection, run_id_of(run))
-    finally:
-        engine.dispose()
-
-
-def _remove(connection: Connection, run_id: int) -> bool:
+def _remove(connection: Connection, run_id: int) -> None:
     """Delete a run; everything below it goes with it (ON DELETE CASCADE)."""
-    return bool(connection.execute(sa.delete(t.campaign_run).where(t.campaign_run.c.run_id == run_id)).rowcount)
+    connection.execute(sa.delete(t.campaign_run).where(t.campaign_run.c.run_id == run_id))
 
 
 def _request_tables(bundle: RunBundle, rows: Rows) -> Iterator[pa.Table]:
