@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
-import signal
-import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from time import monotonic
 
 from benchgate import CLIENT_NAME, __version__
 from benchgate.client.config import BenchConfig
+from benchgate.client.missing_counts import fill_missing
 from benchgate.client.prepare import Prepared, prepare
+from benchgate.client.processes import ProcessGroup, process_count
 from benchgate.client.progress import ProgressNow, Rate, estimate
+from benchgate.client.runtime import allow_files, event_loop, interrupts, no_garbage_collection
 from benchgate.client.wire.drain import Drain
 from benchgate.client.wire.pool import Pool
 from benchgate.client.wire.target import Target, parse_target
@@ -29,11 +29,10 @@ PROGRESS_EVERY_S = 1.0
 
 @dataclass(slots=True)
 class BenchResult:
-    """Everything that was measured. ``metrics.summarise`` makes a ``CellSummary`` of it."""
+    """Everything that was measured. ``metrics.summary.summarise`` makes a ``CellSummary`` of it."""
 
     records: list[RequestRecord]  # warm-up and probes included, told apart by ``phase``
     facts: ClientFacts
-    notes: list[str] = field(default_factory=list)
 
 
 def run_bench(config: BenchConfig, *, on_progress: OnProgress | None = None) -> BenchResult:
@@ -43,55 +42,65 @@ def run_bench(config: BenchConfig, *, on_progress: OnProgress | None = None) -> 
 
     Raises:
         OptionError: a configuration that cannot work.
-        MeasureFailed: the server cannot be reached at all.
+        MeasureFailed: the server cannot be reached at all, or a client process died.
         KeyboardInterrupt: interrupted before anything was measured.
     """
     config.check()
     register(config.api_key)
     target = parse_target(config.base_url, ca_file=config.ca_file)
-    _allow_files(config.streams)
-    with _event_loop() as loop:
+    allow_files(config.streams)
+    with event_loop() as loop:
         return loop.run_until_complete(_run(config, target, on_progress))
 
 
 async def _run(config: BenchConfig, target: Target, on_progress: OnProgress | None) -> BenchResult:
     loop = asyncio.get_running_loop()
-    prepared = await _prepare(config, target, loop)
-    worker = Worker(config, target, prepared.model, prepared.source)
-    with _interrupts(loop, worker.stop.set):
-        try:
-            await worker.warm_up()
-            started_at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-            with _progress(config, worker.counts, on_progress), _no_garbage_collection():
-                result = await worker.measure()
-        finally:
-            await worker.close()
-    return _result(config, prepared, started_at, [result])
-
-
-async def _prepare(config: BenchConfig, target: Target, loop: asyncio.AbstractEventLoop) -> Prepared:
-    pool = Pool(target, Drain(loop), loop)
+    drain = Drain(loop)
+    pool = Pool(target, drain, loop)
     this_task = asyncio.current_task()
     assert this_task is not None
-    with _interrupts(loop, lambda _: this_task.cancel()):
+    try:
+        with interrupts(loop, lambda _: this_task.cancel()):
+            prepared = await prepare(config, pool, drain)
+            await pool.close()  # the load opens its own connections; idle ones would hold a server's threads
+        started_at, parts = await _load(config, target, prepared, on_progress)
+        records = [record for part in parts for record in part.records]
+        texts = {key: text for part in parts for key, text in part.texts.items()}
+        prepared.notes += await fill_missing(records, texts, prepared.counter)
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        await pool.close()
+    return _result(config, prepared, started_at, parts)
+
+
+async def _load(
+    config: BenchConfig, target: Target, prepared: Prepared, on_progress: OnProgress | None
+) -> tuple[str, list[WorkerResult]]:
+    """Warm up and measure, in this process or in several."""
+    count = process_count(config)
+    keep_text = prepared.counter.source != "approximation"
+    load: Worker | ProcessGroup
+    if count == 1:
+        load = Worker(config, target, prepared.model, prepared.source, keep_text=keep_text)
+    else:
+        load = ProcessGroup(config, prepared, count, keep_text=keep_text)
+    with interrupts(asyncio.get_running_loop(), load.end):
         try:
-            return await prepare(config, pool)
-        except asyncio.CancelledError:
-            raise KeyboardInterrupt from None
+            await load.warm_up()
+            started_at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+            with _progress(config, load.counts, on_progress), no_garbage_collection():
+                measured = await load.measure()
         finally:
-            await pool.close()
+            await load.close()
+    return started_at, measured if isinstance(measured, list) else [measured]
 
 
 def _result(config: BenchConfig, prepared: Prepared, started_at: str, parts: list[WorkerResult]) -> BenchResult:
-    records = sorted(
-        (record for part in parts for record in part.records), key=lambda r: (r.phase != "measured", r.request_id)
-    )
-    reasons = [part.stopped_by for part in parts if part.stopped_by != "requests"]
-    stopped_by = reasons[0] if reasons else "requests"
-    if stopped_by == "time_cap" and config.num_prompts is not None:
-        # the cap fell while nothing was left to do: the run ended by itself
-        done = sum(record.phase == "measured" and record.status != CUT_OFF for record in records)
-        stopped_by = "requests" if done == config.num_prompts else stopped_by
+    order = {"measured": 0, "warmup": 1, "probe": 2}
+    records = [*prepared.records, *(record for part in parts for record in part.records)]
+    records.sort(key=lambda record: (order[record.phase], record.request_id))
+    notes = [*prepared.notes, *(note for part in parts for note in part.notes)]
     facts = ClientFacts(
         client_name=CLIENT_NAME,
         client_version=__version__,
@@ -102,20 +111,29 @@ def _result(config: BenchConfig, prepared: Prepared, started_at: str, parts: lis
         request_rate=config.request_rate,
         max_tokens=config.max_tokens,
         planned=config.num_prompts,
-        stopped_by=stopped_by,
+        stopped_by=_stopped_by(config, parts, records),
         processes=len(parts),
         cpu_share=max((p.cpu_share for p in parts if p.cpu_share is not None), default=None),
         loop_lag_p99_ms=max((p.loop_lag_p99_ms for p in parts if p.loop_lag_p99_ms is not None), default=None),
         reads=sum(part.reads for part in parts),
         events=sum(part.events for part in parts),
-        notes=list(dict.fromkeys([*prepared.notes, *(note for part in parts for note in part.notes)])),
+        notes=list(dict.fromkeys(notes)),
     )
     return BenchResult(records, facts)
 
 
+def _stopped_by(config: BenchConfig, parts: list[WorkerResult], records: list[RequestRecord]) -> str:
+    reasons = [part.stopped_by for part in parts if part.stopped_by != "requests"]
+    if not reasons:
+        return "requests"
+    done = sum(record.phase == "measured" and record.status != CUT_OFF for record in records)
+    # a stop that came when every request had ended stopped nothing
+    return "requests" if done == config.num_prompts else reasons[0]
+
+
 @contextlib.contextmanager
 def _progress(config: BenchConfig, counts: Callable[[], Counts], on_progress: OnProgress | None) -> Iterator[None]:
-    """Call ``on_progress`` when the window begins, then once a second, and once at the end."""
+    """Call ``on_progress`` once a second, and once at the end."""
     if on_progress is None:
         yield
         return
@@ -133,69 +151,9 @@ def _progress(config: BenchConfig, counts: Callable[[], Counts], on_progress: On
         handle = loop.call_later(PROGRESS_EVERY_S, tick)
 
     rate.add(0)
-    handle = loop.call_later(0, tick)  # the first line tells a caller that warm-up is over and the window begins
+    handle = loop.call_later(PROGRESS_EVERY_S, tick)
     try:
         yield
     finally:
         handle.cancel()
         show()
-
-
-@contextlib.contextmanager
-def _interrupts(loop: asyncio.AbstractEventLoop, stop: Callable[[str], object]) -> Iterator[None]:
-    """SIGINT and SIGTERM call ``stop("interrupt")``; only where signals can be caught, in the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signals = (signal.SIGINT, signal.SIGTERM)
-    for one in signals:
-        loop.add_signal_handler(one, stop, "interrupt")
-    try:
-        yield
-    finally:
-        for one in signals:
-            loop.remove_signal_handler(one)
-
-
-@contextlib.contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """A full collection stops the clock reader for tens of ms; the hot path makes no reference cycles."""
-    was_enabled = gc.isenabled()
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-        if was_enabled:
-            gc.enable()
-
-
-@contextlib.contextmanager
-def _event_loop() -> Iterator[asyncio.AbstractEventLoop]:
-    try:
-        import uvloop
-
-        loop = uvloop.new_event_loop()
-    except ImportError:  # Windows
-        loop = asyncio.new_event_loop()
-    try:
-        yield loop
-    finally:
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.close()
-
-
-def _allow_files(streams: int) -> None:
-    """Raise the soft limit of open files where many streams need it."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * streams + 256
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))

@@ -17,9 +17,12 @@ from benchgate.client.datasets.synthetic import (
     calibrate_words,
     uncalibrated_words,
 )
+from benchgate.client.probe import probe
 from benchgate.client.wire.calls import CallFailed, call_json
+from benchgate.client.wire.drain import Drain
 from benchgate.client.wire.pool import ConnectError, Pool
 from benchgate.errors import MeasureFailed
+from benchgate.request_record import RequestRecord
 
 
 @dataclass(slots=True)
@@ -30,9 +33,10 @@ class Prepared:
     counter: TokenCounter
     source: PromptSource
     notes: list[str] = field(default_factory=list)
+    records: list[RequestRecord] = field(default_factory=list)  # of probes
 
 
-async def prepare(config: BenchConfig, pool: Pool) -> Prepared:
+async def prepare(config: BenchConfig, pool: Pool, drain: Drain) -> Prepared:
     """Look at the server and build the prompts.
 
     Raises:
@@ -58,7 +62,8 @@ async def prepare(config: BenchConfig, pool: Pool) -> Prepared:
             seed=config.seed,
             allow_truncated=config.allow_truncated,
         )
-    return Prepared(model, counter, source, list(source.notes))
+    probed = await probe(config, model, source, pool, drain)
+    return Prepared(model, counter, source, [*source.notes, *probed.notes], probed.records)
 
 
 async def find_model(config: BenchConfig, pool: Pool) -> str:

@@ -108,6 +108,10 @@ class Worker:
         now = self._counts
         return Counts(now.done, now.errors, now.tokens + self.sender.running_events())
 
+    def end(self, reason: str) -> None:
+        """End the run, and keep what was measured."""
+        self.stop.set(reason)
+
     async def warm_up(self) -> None:
         """Requests of the cell's own shape and concurrency, outside the window; corrects prompt lengths by them."""
         numbers = self.share.take(self.config.warmup_requests)
@@ -116,20 +120,28 @@ class Worker:
             return
         self._start_cutter()
         observed: list[int] = []
+        answered = 0
 
         async def send_one(index: int, record: RequestRecord) -> None:
+            nonlocal answered
             await self._send(self.source.warmup_prompt(index), record)
+            answered += record.status == OK
             if record.status == OK and record.prompt_tokens is not None:
                 observed.append(record.prompt_tokens)
 
-        users = self.users or list(range(len(numbers)))
         deadline = None
         if self.config.max_seconds is not None:
             deadline = self._loop.call_later(self.config.max_seconds, self._end_warm_up)
-        await closed_loop(users, iter(numbers), send_one, self._warm_stop, phase="warmup")
+        if self.config.users is not None:
+            await closed_loop(self.users, iter(numbers), send_one, self._warm_stop, phase="warmup")
+        else:
+            schedule = zip(numbers, self._times(self.config.seed + 1, self.config.request_rate or 1.0), strict=False)
+            await open_loop(schedule, send_one, self._warm_stop, phase="warmup", started_at=monotonic())
         if deadline is not None:
             deadline.cancel()
         self.sender.stopped = self.stop.is_set
+        if answered and len(observed) == answered:
+            self.sender.keep_text = False  # usage comes with every answer: nothing will have to be counted
         if isinstance(self.source, SyntheticSource):
             self.source.correct(observed)
 
@@ -188,8 +200,7 @@ class Worker:
     def _schedule(self) -> Iterator[tuple[int, float]]:
         config = self.config
         assert config.request_rate is not None
-        times = arrivals(config.arrivals, config.request_rate, seed=config.seed, ramp_seconds=config.ramp_seconds)
-        for index, offset in enumerate(times):
+        for index, offset in enumerate(self._times(config.seed, config.request_rate, config.ramp_seconds)):
             if config.num_prompts is not None and index >= config.num_prompts:
                 return
             if config.max_seconds is not None and offset > config.max_seconds:
@@ -198,6 +209,9 @@ class Worker:
                 return
             if index % self.share.of == self.share.number:
                 yield index, offset
+
+    def _times(self, seed: int, rate: float, ramp_seconds: float = 0.0) -> Iterator[float]:
+        return arrivals(self.config.arrivals, rate, seed=seed, ramp_seconds=ramp_seconds)
 
     async def _measured(self, index: int, record: RequestRecord) -> None:
         await self._send(self.source.prompt(index), record)

@@ -27,6 +27,7 @@ TAIL_TEXT = " \n\nWrite a long story that uses these words."
 SMALL, LARGE = 64, 4096  # words a block
 SMALL_BLOCKS, LARGE_BLOCKS = 256, 32
 WARMUP_OFFSET = 10_000_000  # numbers of warm-up prompts, far from those of measured ones
+PROBE_OFFSET = 20_000_000
 TEMPLATE_GUESS = 24  # tokens of a chat template around one user message, until a usage says how many
 TOLERANCE = 0.002  # share of the requested length that is not worth a correction
 _GROUP = 64
@@ -105,6 +106,14 @@ class SyntheticSource:
     def warmup_prompt(self, index: int) -> Prompt:
         """A prompt of the same length that no measured request uses."""
         return Prompt(self.pieces(WARMUP_OFFSET + index, self.filler_words), self.prompt_tokens)
+
+    def probe_prompt(self, index: int, filler_words: int) -> Prompt:
+        """A prompt with a given number of filler words, to find out what the rest costs."""
+        return Prompt(self.pieces(PROBE_OFFSET + index, filler_words))
+
+    def learn_overhead(self, counted: int, filler_words: int) -> None:
+        """Take in what the server counted for a probe of ``filler_words``."""
+        self.overhead = max(0, counted - round(filler_words * self.tokens_per_word))
 
     def correct(self, observed: Sequence[int]) -> None:
         """Take in what the server counted for prompts of the present length, so that the next ones hit it."""
