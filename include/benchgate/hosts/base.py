@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from benchgate.records import ExitInfo, HostFacts
+from benchgate.records import ExitInfo, GpuSample, HostFacts
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,10 @@ class Host(Protocol):
 
     def http_post(self, handle: ServerHandle, path: str, body: bytes, *, timeout_s: float = 60.0) -> tuple[int, bytes]:
         """POST JSON on the server, from where the load generator would send it."""
+        ...
+
+    def gpu_samples(self, handle: ServerHandle) -> list[GpuSample]:
+        """The server's GPUs at this moment; empty where it has none or they do not say."""
         ...
 
     def run_client(

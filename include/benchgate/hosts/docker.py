@@ -11,7 +11,7 @@ from docker.errors import APIError, NotFound
 
 from benchgate import names, secrets
 from benchgate.errors import HostError
-from benchgate.hosts import docker_client, docker_ended, docker_facts, docker_preflight, reaper
+from benchgate.hosts import docker_client, docker_ended, docker_facts, docker_preflight, docker_telemetry, reaper
 from benchgate.hosts import docker_containers as containers
 from benchgate.hosts.base import Mount, PreflightFinding, ServerHandle, ServerSpec, ServerStatus
 from benchgate.hosts.docker_connections import connection_of
@@ -19,7 +19,7 @@ from benchgate.hosts.docker_create import server_body
 from benchgate.hosts.docker_engine import DockerEngine, api_message
 from benchgate.hosts.docker_network import ensure_internal_network
 from benchgate.hosts.docker_probe import Probe, probe_name
-from benchgate.records import ExitInfo, HostFacts
+from benchgate.records import ExitInfo, GpuSample, HostFacts
 from benchgate.spec.hosts import HostSpec
 
 LONGEST_LINE = 1 << 16
@@ -128,6 +128,10 @@ class DockerHost:
     def http_post(self, handle: ServerHandle, path: str, body: bytes, *, timeout_s: float = 60.0) -> tuple[int, bytes]:
         """POST JSON on the server from inside its network namespace. HostError when no answer comes."""
         return self._probe(handle).request("POST", path, body, timeout_s=timeout_s)
+
+    def gpu_samples(self, handle: ServerHandle) -> list[GpuSample]:
+        """The GPUs of the server's container now; empty where it has none. HostError when the engine is gone."""
+        return docker_telemetry.samples(self.engine, handle.id)
 
     def _probe(self, handle: ServerHandle) -> Probe:
         if handle.id not in self._probes:

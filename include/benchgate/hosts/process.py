@@ -36,7 +36,7 @@ from benchgate.hosts.process_table import (
     signal_all,
 )
 from benchgate.names import lease_name
-from benchgate.records import ExitInfo, HostFacts
+from benchgate.records import ExitInfo, GpuSample, HostFacts
 from benchgate.spec.hosts import HostSpec
 
 ADDRESS = "127.0.0.1"
@@ -170,6 +170,11 @@ class ProcessHost:
     def http_post(self, handle: ServerHandle, path: str, body: bytes, *, timeout_s: float = 60.0) -> tuple[int, bytes]:
         """See :meth:`benchgate.hosts.base.Host.http_post`."""
         return self._http("POST", handle, path, body, timeout_s)
+
+    def gpu_samples(self, handle: ServerHandle) -> list[GpuSample]:
+        """The GPUs of the server's placement now; empty where it has none."""
+        place = self.spec.placements.get(handle.placement) if self.spec else None
+        return process_facts.gpu_samples(place.gpus) if place and place.gpus else []
 
     def run_client(
         self,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import platform
 import subprocess
+from collections.abc import Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 
-from benchgate.records import HostFacts
+from benchgate.hosts import gpu
+from benchgate.records import GpuSample, HostFacts
 
 GIB = 2**30
 _GPU_QUERY = "--query-gpu=index,uuid,name,memory.total,driver_version"
@@ -33,6 +36,20 @@ def host_facts(name: str) -> HostFacts:
         gpu_memory_gib=round(float(first[3]) / 1024, 2) if first and first[3].isdigit() else None,
         driver=first[4] if first else None,
     )
+
+
+def gpu_samples(gpus: Sequence[str]) -> list[GpuSample]:
+    """These GPUs (indexes or UUIDs) at this moment; empty where nvidia-smi is missing or does not answer."""
+    at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+    for fields, command in gpu.sample_queries(gpus):
+        try:
+            result = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            return []
+        rows = gpu.parse_samples(result.stdout, at, fields)
+        if result.returncode == 0 and rows:
+            return rows
+    return []
 
 
 def nvidia_smi(query: str) -> list[list[str]]:

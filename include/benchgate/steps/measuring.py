@@ -96,7 +96,11 @@ def _measure(run: CampaignRun, cell: PlannedCell, say: Say, *, again: bool) -> C
     watch = ClientWatch(cell.cell, run.store, run.store.path("progress.json"), say, window_begins)
     with tempfile.TemporaryDirectory(prefix="benchgate-cell-") as folder:
         output = Path(folder)
-        metrics = MetricsWatch(lambda: host.http_get(handle, "/metrics"), engine.parse_metrics)
+        metrics = MetricsWatch(
+            lambda: host.http_get(handle, "/metrics"),
+            engine.parse_metrics,
+            gpu=(lambda: host.gpu_samples(handle)) if record.gpus else None,
+        )
         with metrics:
             code = host.run_client(
                 handle,

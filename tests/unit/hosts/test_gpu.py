@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchgate.hosts import gpu
+from benchgate.hosts import gpu, process_facts
 from benchgate.records import GpuSample
 
 AT = "2026-11-30T09:04:00Z"
@@ -120,3 +120,26 @@ def test_no_answer_breaks_the_reader(text: str) -> None:
     gpu.parse_samples(text, AT)
     gpu.parse_facts(text)
     gpu.parse_processes(text)
+
+
+def test_a_process_host_asks_nvidia_smi_for_its_placements_gpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = tmp_path / "nvidia-smi"
+    fake.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in *clocks_event_reasons*) echo "Field is not a valid field to query."; exit 2;; esac\n'
+        'case "$*" in *--id=1*) echo "1, GPU-bb, 5, 70.0, 210, 30, 3, 0x1";; esac\n'
+    )
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+
+    (sample,) = process_facts.gpu_samples(["1"])
+
+    assert (sample.gpu, sample.utilization, sample.throttle_reasons) == ("GPU-bb", 0.03, "gpu_idle")
+
+
+def test_a_machine_without_nvidia_smi_has_no_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert process_facts.gpu_samples(["0"]) == []
