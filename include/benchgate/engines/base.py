@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from benchgate.engines.arguments import UnknownArgument
 from benchgate.records import Evidence, ExitInfo, Failure, Proof, ServerMetricsSnapshot
 from benchgate.spec.campaign import ArgValue
 
@@ -52,6 +53,7 @@ class Engine(Protocol):
 
     name: str
     health_path: str
+    help_variants: tuple[list[str], ...]  # arguments that make the server print its arguments; the first that works
 
     def command(self, request: ServerRequest) -> ServerCommand:
         """The command line and environment for an arm.
@@ -79,4 +81,12 @@ class Engine(Protocol):
 
     def compile_events(self, lines: Iterable[str | bytes]) -> list[Evidence]:
         """Lines that say a kernel was compiled (or tuned) while requests were served: the cell was not warm."""
+        ...
+
+    def unknown_arguments(self, args: Mapping[str, ArgValue], help_text: str) -> list[UnknownArgument]:
+        """Arguments that this version's help does not list; none when the help says nothing."""
+        ...
+
+    def pinned_host_memory_gib(self, args: Mapping[str, ArgValue], env: Mapping[str, str]) -> float:
+        """Host memory that all replicas of an arm pin together, in GiB, as far as its arguments say."""
         ...

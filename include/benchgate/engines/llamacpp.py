@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from benchgate.engines import failures, log_facts
+from benchgate.engines.arguments import UnknownArgument, unknown_arguments
 from benchgate.engines.base import LogFacts, ServerCommand, ServerRequest
 from benchgate.engines.failures import HINT, LIKELY, Crash, FailureWords
 from benchgate.engines.log_facts import Words, said
@@ -156,6 +157,7 @@ class LlamacppEngine:
 
     name = "llamacpp"
     health_path = "/health"
+    help_variants: tuple[list[str], ...] = (["--help"],)
 
     def command(self, request: ServerRequest) -> ServerCommand:
         """See :meth:`benchgate.engines.base.Engine.command`."""
@@ -223,6 +225,14 @@ class LlamacppEngine:
     def compile_events(self, lines: Iterable[str | bytes]) -> list[Evidence]:
         """llama.cpp compiles no kernels while it serves on a CPU: always empty."""
         return log_facts.compile_events(WORDS, lines)
+
+    def unknown_arguments(self, args: Mapping[str, ArgValue], help_text: str) -> list[UnknownArgument]:
+        """See :func:`benchgate.engines.arguments.unknown_arguments`."""
+        return unknown_arguments(args, help_text, false_as_no=True)
+
+    def pinned_host_memory_gib(self, args: Mapping[str, ArgValue], env: Mapping[str, str]) -> float:  # noqa: ARG002
+        """Nothing: weights are mapped from the file, and the KV cache is ordinary memory."""
+        return 0.0
 
 
 def _flag(name: str, value: ArgValue) -> list[str]:

@@ -28,7 +28,7 @@ class SglangEngine:
 
     name = "sglang"
     health_path = "/health"
-    help_variants = (["--help"],)
+    help_variants: tuple[list[str], ...] = (["--help"],)
 
     def command(self, request: ServerRequest) -> ServerCommand:
         """``python3 -m sglang.launch_server --model-path .. --host .. --port ..`` and the arm's arguments in order.
