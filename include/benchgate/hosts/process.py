@@ -369,14 +369,17 @@ def _cpu_list(cpus: str | None, where: str) -> str:
     wanted: list[int] = []
     try:
         for part in cpus.split(","):
-            first, _, last = part.partition("-")
-            wanted.extend(range(int(first), int(last or first) + 1))
+            first, dash, last = part.partition("-")
+            cpu_range = range(int(first), int(last if dash else first) + 1)
+            if not cpu_range:
+                raise ValueError(part)
+            wanted.extend(cpu_range)
     except ValueError:
         raise HostError(f"{where}: {cpus!r} is no CPU set", remedy="write it like 0-7 or 0,2,4-6") from None
     missing = sorted(set(wanted) - os.sched_getaffinity(0))
-    if missing or not wanted:
+    if missing:
         raise HostError(
-            f"{where}: CPUs {cpus} include {', '.join(map(str, missing)) or 'none'} that this process may not use",
+            f"{where}: CPUs {cpus} include {', '.join(map(str, missing))} that this process may not use",
             remedy="correct cpus of the placement in hosts.yaml",
         )
     return ",".join(map(str, sorted(set(wanted))))

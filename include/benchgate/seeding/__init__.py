@@ -6,7 +6,6 @@ On a process host the facts' paths are what the server reads. A Docker host gets
 
 from __future__ import annotations
 
-from benchgate.errors import SeedError
 from benchgate.records import SeedFact
 from benchgate.seeding.places import Report, silent
 from benchgate.spec.campaign import ModelSpec
@@ -16,21 +15,18 @@ def seed_model(model: ModelSpec, report: Report = silent, *, token: str | None =
     """Put a model in place from wherever its campaign says it comes from.
 
     Raises:
-        SeedError: it cannot be fetched or verified, or its source names several places at once.
+        SeedError: it cannot be fetched or verified.
     """
     source = model.source
-    given = [name for name in ("package", "folder", "host_path") if source is not None and getattr(source, name)]
-    if len(given) > 1:
-        raise SeedError(f"model {model.id}: source names {' and '.join(given)}", remedy="keep one of them")
-    if given == ["package"]:
+    if source is not None and source.package is not None:
         from benchgate.seeding.model_package import seed_package_model
 
         return seed_package_model(model, report)
-    if given == ["folder"]:
+    if source is not None and source.folder is not None:
         from benchgate.seeding.model_folder import seed_folder_model
 
         return seed_folder_model(model, report)
-    if given == ["host_path"]:
+    if source is not None and source.host_path is not None:
         from benchgate.seeding.model_folder import host_path_model
 
         return host_path_model(model)

@@ -14,7 +14,7 @@ from benchgate.seeding.places import Report, silent
 from benchgate.seeding.verify import PART, file_digest
 
 TRIES = 4
-_BLOCK = 1 << 20
+_BLOCK = 1 << 16  # a block that breaks off is lost
 _TELL_EVERY_S = 5.0
 TIMEOUT_S = (10.0, 60.0)  # to connect; between two blocks
 _MIB = 2**20

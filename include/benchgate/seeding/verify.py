@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,8 +67,8 @@ def verified_sha256(path: Path, *, fresh: bool = False) -> str:
     """sha256 of a file; from memory when its size and time of change are those of the last reading."""
     memory = _recall(path.parent)
     stat = path.stat()
-    known = memory.get(path.name)
-    if not (fresh or _again.get()) and known is not None and known[:2] == [stat.st_size, stat.st_mtime_ns]:
+    known = memory.get(path.name, [])
+    if not (fresh or _again.get()) and known[:2] == [stat.st_size, stat.st_mtime_ns]:
         return str(known[2])
     sha256 = file_digest(path)
     memory[path.name] = [stat.st_size, stat.st_mtime_ns, sha256]
@@ -116,15 +116,15 @@ def _recall(folder: Path) -> dict[str, list[int | str]]:
         memory = json.loads((folder / VERIFIED).read_text())
     except (OSError, ValueError):
         return {}
-    return memory if isinstance(memory, dict) else {}
+    if not isinstance(memory, dict):
+        return {}
+    return {name: known for name, known in memory.items() if isinstance(known, list) and len(known) == 3}
 
 
 def _remember(folder: Path, memory: dict[str, list[int | str]]) -> None:
     note = folder / VERIFIED
     memory = {name: facts for name, facts in memory.items() if (folder / name).exists()}
     aside = folder / f"{VERIFIED}.{os.getpid()}{PART}"
-    try:
+    with suppress(OSError):  # a folder that is not ours to write: the file is read again next time
         aside.write_text(json.dumps(memory, indent=1))
         aside.replace(note)
-    except OSError:  # a folder that is not ours to write: it is read again next time
-        aside.unlink(missing_ok=True)
