@@ -11,7 +11,16 @@ from docker.errors import APIError, NotFound
 
 from benchgate import names, secrets
 from benchgate.errors import HostError
-from benchgate.hosts import docker_client, docker_ended, docker_facts, docker_preflight, docker_telemetry, reaper
+from benchgate.hosts import (
+    docker_client,
+    docker_ended,
+    docker_facts,
+    docker_gpu,
+    docker_preflight,
+    docker_shm,
+    docker_telemetry,
+    reaper,
+)
 from benchgate.hosts import docker_containers as containers
 from benchgate.hosts.base import Mount, PreflightFinding, ServerHandle, ServerSpec, ServerStatus
 from benchgate.hosts.docker_connections import connection_of
@@ -170,6 +179,7 @@ class DockerHost:
         self._probes.pop(handle.id, None)
         if containers.inspect(self.engine, handle.id) is None:
             return docker_ended.exit_of(handle.name, handle.id) or ExitInfo()
+        segments = docker_shm.own_segments(self.engine, self.spec.client_image, handle.id)
         try:
             self._ask_to_stop(handle, grace_s)
             ended = containers.inspect(self.engine, handle.id)
@@ -179,6 +189,8 @@ class DockerHost:
             return how
         finally:
             containers.remove(self.engine, handle.id)
+            with contextlib.suppress(HostError):  # the next preflight names what stayed
+                docker_shm.remove_segments(self.engine, self.spec.client_image, segments)
 
     def _remove_beside(self, handle: ServerHandle, name: str) -> None:
         """Remove our client or probe of this server; one that belongs to a later server of the placement stays."""
@@ -196,9 +208,13 @@ class DockerHost:
         finally:
             api.close()
 
+    def gpu_memory_returned(self, gpus: Sequence[str], *, timeout_s: float = 60.0) -> bool | None:
+        """After :meth:`stop`: is the memory of the placement's GPUs free again? None where there is no GPU to ask."""
+        return docker_gpu.memory_returned(self.engine, self.spec.client_image, gpus, timeout_s=timeout_s)
+
     def reap(self, *, run_is_over: Callable[[str], bool]) -> list[str]:
         """Remove everything on this engine that is labelled ours and whose run is over."""
-        return reaper.reap_engine(self.engine, run_is_over=run_is_over)
+        return reaper.reap_engine(self.engine, run_is_over=run_is_over, image=self.spec.client_image)
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -177,10 +177,10 @@ def run_to_end(engine: DockerEngine, container: str, *, timeout_s: float) -> Hel
     Raises:
         HostError: it did not end in time.
     """
+    start(engine, "of a helper", container)
     api = engine.api_with_timeout(timeout_s)
     try:
         with engine.doing("a helper container failed"):
-            api.start(container)
             code = int(api.wait(container)["StatusCode"])
             out = bytes(api.logs(container, stdout=True, stderr=False))
             err = bytes(api.logs(container, stdout=False, stderr=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from benchgate.errors import HostError
 from benchgate.hosts import docker_containers as containers
 from benchgate.hosts.docker_create import helper_body
 from benchgate.hosts.docker_engine import DockerEngine
+from benchgate.hosts.docker_gpu import list_gpus
+from benchgate.hosts.gpu import GpuFact
 from benchgate.records import HostFacts
 from benchgate.spec.hosts import HostSpec
 
@@ -26,7 +29,7 @@ class ShmSegment:
     name: str
     bytes: int
     uid: int
-    used: bool  # some process has it mapped or open
+    holders: tuple[str, ...]  # container ids, or "pid N" outside of containers; empty: nobody has it mapped or open
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,20 @@ class HostLook:
     shm_free: int
     disk_free: int  # of the file system that holds the engine's data
     segments: list[ShmSegment]
-    blind: int  # processes that could not be looked into: unused segments may be used after all
+    blind: int  # processes that could not be looked into: what nobody seems to hold may be theirs
+
+
+def look_body(image: str, names: Sequence[str] = ()) -> dict[str, Any]:
+    """The helper that looks, or that removes the named segments of /dev/shm if nobody uses them."""
+    return helper_body(
+        image,
+        _LOOK_SCRIPT.read_text(),
+        names,
+        labels=containers.helper_labels("helper"),
+        host_ipc=True,
+        host_pid=True,
+        capabilities=["SYS_PTRACE", "DAC_READ_SEARCH"],  # to read which process maps which segment
+    )
 
 
 def look(engine: DockerEngine, image: str) -> HostLook:
@@ -49,22 +65,15 @@ def look(engine: DockerEngine, image: str) -> HostLook:
     Raises:
         HostError: the helper cannot run.
     """
-    body = helper_body(
-        image,
-        _LOOK_SCRIPT.read_text(),
-        labels=containers.helper_labels("helper"),
-        host_ipc=True,
-        host_pid=True,
-        capabilities=["SYS_PTRACE", "DAC_READ_SEARCH"],  # to read which process maps which segment
+    return parse_look(
+        containers.checked(containers.run_helper(engine, look_body(image)), engine, "looking at the host")
     )
-    out = containers.checked(containers.run_helper(engine, body), engine, "looking at the host")
-    return parse_look(out)
 
 
 def parse_look(out: bytes) -> HostLook:
     """Read what the helper printed."""
     data: dict[str, Any] = json.loads(out)
-    segments = [ShmSegment(s["name"], s["bytes"], s["uid"], s["used"]) for s in data.pop("segments")]
+    segments = [ShmSegment(s["name"], s["bytes"], s["uid"], tuple(s["holders"])) for s in data.pop("segments")]
     return HostLook(segments=segments, **data)
 
 
@@ -77,6 +86,8 @@ def host_facts(engine: DockerEngine, spec: HostSpec) -> HostFacts:
         seen = look(engine, spec.client_image)
     except HostError:
         seen = None
+    gpus = host_gpus(engine, spec, info)
+    first = gpus[0] if gpus else None
     total = info.get("MemTotal")
     return HostFacts(
         host=engine.host,
@@ -88,4 +99,18 @@ def host_facts(engine: DockerEngine, spec: HostSpec) -> HostFacts:
         cpu_count=info.get("NCPU"),
         memory_gib=round(total / GIB, 2) if total else spec.memory_gib,
         free_memory_gib=round(seen.memory_available / GIB, 2) if seen and seen.memory_available is not None else None,
+        gpu_model=first.name if first else None,
+        gpu_count=len(gpus) if gpus else None,
+        gpu_memory_gib=first.memory_total_gib if first else None,
+        driver=first.driver if first else None,
     )
+
+
+def host_gpus(engine: DockerEngine, spec: HostSpec, info: Mapping[str, Any]) -> list[GpuFact]:
+    """The GPUs of the host; empty where there are none, or where nobody could say."""
+    if "nvidia" not in (info.get("Runtimes") or {}) and not any(place.gpus for place in spec.placements.values()):
+        return []
+    try:
+        return list_gpus(engine, spec.client_image)
+    except HostError:
+        return []

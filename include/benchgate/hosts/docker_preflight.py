@@ -1,16 +1,130 @@
-"""Looks at a Docker host before a launch. (filled next)"""
+"""Looks at a Docker host before a launch: what is in the way, what is missing, and what to do about it.
+
+What is ours and stale is removed; what is not ours is named and never touched.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from docker.errors import ImageNotFound
+
+from benchgate import names
+from benchgate.errors import HostError
+from benchgate.hosts import docker_containers as containers
+from benchgate.hosts import docker_findings as findings
+from benchgate.hosts import docker_gpu, reaper
 from benchgate.hosts.base import PreflightFinding, ServerSpec
 from benchgate.hosts.docker_engine import DockerEngine
+from benchgate.hosts.docker_facts import look
+from benchgate.hosts.docker_seeds import seeds_finding
 from benchgate.spec.hosts import HostSpec
 
 
 def preflight(
     engine: DockerEngine, host: HostSpec, spec: ServerSpec, *, run_is_over: Callable[[str], bool]
 ) -> list[PreflightFinding]:
-    """Look before a launch."""
-    return []
+    """Every finding, the good ones too. What needs the client image is left out while that is missing."""
+    found = [leftovers(engine, spec, run_is_over), *images(engine, host, spec), port(engine, host, spec)]
+    if not all(finding.ok for finding in found if finding.check == "image"):
+        return found
+    seen = look(engine, host.client_image)
+    return [
+        *found,
+        *gpu_memory(engine, host, spec),
+        findings.shm(seen, spec),
+        findings.host_memory(seen, spec, unified=host.unified_memory),
+        findings.disk(seen),
+        seeds_finding(engine, host.client_image, spec),
+    ]
+
+
+def leftovers(engine: DockerEngine, spec: ServerSpec, run_is_over: Callable[[str], bool]) -> PreflightFinding:
+    """Containers that hold the placement or its GPUs. Stale ones of ours go; so does an earlier attempt of this launch.
+
+    A task that is tried again is the only one that works on its launch: what its killed predecessor left is its own.
+    """
+    lease = names.lease_name(engine.host, spec.placement)
+    removed: list[str] = []
+    in_the_way: list[str] = []
+    stale = {item["Id"] for item in reaper.stale_containers(engine, run_is_over=run_is_over)}
+    for container in _candidates(engine):
+        if not findings.touches(container, lease, spec.gpus):
+            continue
+        labels = container["Config"].get("Labels") or {}
+        name = str(container["Name"]).lstrip("/")
+        ours = labels.get(names.LABEL_OWNER) == names.OWNER
+        again = (labels.get(names.LABEL_RUN), labels.get(names.LABEL_ARM)) == (spec.run, spec.arm)
+        if ours and (container["Id"] in stale or (again and name.startswith(lease))):
+            if containers.remove(engine, container["Id"]):
+                removed.append(containers.describe_holder(name, container))
+        elif container["State"]["Running"] or name == lease:
+            in_the_way.append(containers.describe_holder(name, container))
+    if not in_the_way:
+        message = f"{engine.host}/{spec.placement} is free"
+        return PreflightFinding("leftovers", True, message, removed=removed)
+    return PreflightFinding(
+        "leftovers",
+        False,
+        f"{engine.host}/{spec.placement} is taken: {'; '.join(in_the_way)}",
+        remedy="wait until that is over, or stop it; Benchgate removes only what is its own and stale",
+        removed=removed,
+    )
+
+
+def _candidates(engine: DockerEngine) -> list[dict[str, Any]]:
+    """Every container of the host in detail; those that vanish while we look do not matter."""
+    with engine.doing("cannot list containers"):
+        listed = engine.api.containers(all=True)
+    found = (containers.inspect(engine, item["Id"]) for item in listed)
+    return [container for container in found if container is not None]
+
+
+def images(engine: DockerEngine, host: HostSpec, spec: ServerSpec) -> list[PreflightFinding]:
+    """The server's image and the client image, on the host already: nothing is pulled while a lease is held."""
+    return [
+        _image(engine, spec.image or "", "pull it first: the seed step does that"),
+        _image(
+            engine, host.client_image, "build it there: python include/images/build.py client --host " + engine.host
+        ),
+    ]
+
+
+def _image(engine: DockerEngine, name: str, remedy: str) -> PreflightFinding:
+    with engine.doing(f"cannot look at image {name}"):
+        try:
+            engine.api.inspect_image(name)
+        except ImageNotFound:
+            return PreflightFinding("image", False, f"image {name} is not on host {engine.host}", remedy=remedy)
+    return PreflightFinding("image", True, f"image {name} is there")
+
+
+def port(engine: DockerEngine, host: HostSpec, spec: ServerSpec) -> PreflightFinding:
+    """A published port must be free; a server on the internal network has all ports to itself."""
+    if host.address is None or spec.internal_network:
+        return PreflightFinding("port", True, f"port {spec.port or 'any'} in the server's own network namespace")
+    with engine.doing("cannot list containers"):
+        listed = engine.api.containers()
+    for item in listed:
+        if any(published.get("PublicPort") == spec.port for published in item.get("Ports") or []):
+            name = item["Names"][0].lstrip("/")
+            return PreflightFinding(
+                "port",
+                False,
+                f"port {spec.port} of host {engine.host} is published by container {name}",
+                remedy="stop it, or give the placement another port",
+            )
+    return PreflightFinding("port", True, f"no container publishes port {spec.port}")
+
+
+def gpu_memory(engine: DockerEngine, host: HostSpec, spec: ServerSpec) -> list[PreflightFinding]:
+    """Memory on the placement's GPUs that somebody already holds."""
+    if not spec.gpus:
+        return []
+    try:
+        gpus = docker_gpu.list_gpus(engine, host.client_image)
+        users = docker_gpu.list_users(engine, host.client_image)
+    except HostError as error:
+        return [PreflightFinding("gpu_memory", False, error.message, remedy=error.remedy or "try nvidia-smi there")]
+    return findings.gpu_memory(gpus, users, spec.gpus, engine.host)

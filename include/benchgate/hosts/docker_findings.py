@@ -1,0 +1,134 @@
+"""What a look at a Docker host means for a launch. Pure: facts in, findings out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from benchgate.hosts.base import PreflightFinding, ServerSpec
+from benchgate.hosts.docker_facts import GIB, HostLook
+from benchgate.hosts.docker_gpu import IDLE_GIB, chosen
+from benchgate.hosts.gpu import GpuFact, GpuProcess
+
+MIN_DISK_GIB = 2.0  # for logs and what a server writes into its container
+MIN_SHM_GIB = 0.06  # what Docker gives a container without the host's IPC; less starts no multi-process engine
+HEADROOM_GIB = 1.0  # beyond what an arm pins
+SHOWN = 5
+
+
+def touches(container: dict[str, Any], lease: str, gpus: Sequence[str]) -> bool:
+    """Whether a container has the name of the lease (or stands beside it), or was given one of the GPUs."""
+    name = str(container["Name"]).lstrip("/")
+    if name == lease or name in (f"{lease}-client", f"{lease}-probe"):
+        return True
+    return bool(gpus) and shares_gpus(gpus_of(container), gpus)
+
+
+def gpus_of(container: dict[str, Any]) -> list[str]:
+    """The GPUs that a container was given: by a device request, or the older way with NVIDIA_VISIBLE_DEVICES."""
+    host_config = container.get("HostConfig") or {}
+    found: list[str] = []
+    for request in host_config.get("DeviceRequests") or []:
+        wanted = {word for group in request.get("Capabilities") or [] for word in group}
+        if "gpu" not in wanted and request.get("Driver") != "nvidia":
+            continue
+        found += request.get("DeviceIDs") or (["all"] if request.get("Count") else [])
+    if host_config.get("Runtime") == "nvidia":
+        for entry in (container.get("Config") or {}).get("Env") or []:
+            name, _, value = entry.partition("=")
+            if name == "NVIDIA_VISIBLE_DEVICES" and value not in ("", "none", "void"):
+                found += value.split(",")
+    return found
+
+
+def shares_gpus(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two sets of GPUs overlap. An index and a UUID cannot be compared; GPU memory in use tells that case."""
+    if not one or not other:
+        return False
+    return "all" in one or "all" in other or bool(set(one) & set(other))
+
+
+def gpu_memory(
+    gpus: Sequence[GpuFact], users: Sequence[GpuProcess], wanted: Sequence[str], host: str
+) -> list[PreflightFinding]:
+    """Refuse GPUs that somebody else holds memory on, naming the processes."""
+    found, unknown = chosen(gpus, wanted)
+    if unknown or not found:
+        there = ", ".join(fact.index or "?" for fact in gpus) or "none"
+        message = f"host {host} has no GPU {', '.join(unknown or wanted)}; it has {there}"
+        return [PreflightFinding("gpu_memory", False, message, remedy="correct gpus of the placement in hosts.yaml")]
+    return [_one_gpu(fact, users) for fact in found]
+
+
+def _one_gpu(fact: GpuFact, users: Sequence[GpuProcess]) -> PreflightFinding:
+    if fact.memory_used_gib is None:
+        message = f"GPU {fact.index} ({fact.name}) does not say how much of its memory is used (unified memory)"
+        return PreflightFinding("gpu_memory", True, message)
+    busy = fact.memory_used_gib > IDLE_GIB
+    holders = "; ".join(
+        f"pid {user.pid or 'unknown'} {user.name} holds {_mib(user.memory_used_mib)}"
+        for user in users
+        if user.gpu == fact.uuid
+    )
+    of = "" if fact.memory_total_gib is None else f" of {fact.memory_total_gib:.1f}"
+    message = f"GPU {fact.index}: {fact.memory_used_gib:.2f}{of} GiB in use"
+    return PreflightFinding(
+        "gpu_memory",
+        not busy,
+        f"{message}: {holders}" if holders else message,
+        remedy="end those processes; Benchgate does not touch what is not its own" if busy else None,
+    )
+
+
+def _mib(value: float | None) -> str:
+    return "an unknown amount" if value is None else f"{value:.0f} MiB"
+
+
+def shm(seen: HostLook, spec: ServerSpec) -> PreflightFinding:
+    """Shared memory: refuse a full one when the server will use it; name what nobody holds any more."""
+    free = seen.shm_free / GIB
+    stale = sorted((item for item in seen.segments if not item.holders), key=lambda item: -item.bytes)
+    message = f"{free:.2f} of {seen.shm_total / GIB:.2f} GiB free in /dev/shm"
+    remedy = None
+    if stale:
+        named = ", ".join(f"{item.name} ({item.bytes / 2**20:.0f} MiB)" for item in stale[:SHOWN])
+        more = f" and {len(stale) - SHOWN} more" if len(stale) > SHOWN else ""
+        total = sum(item.bytes for item in stale) / GIB
+        message += f"; {len(stale)} segments of {total:.2f} GiB that no process holds: {named}{more}"
+        message += f" ({seen.blind} processes could not be looked into)" if seen.blind else ""
+        remedy = "remove them from /dev/shm if you know whose they are; it is not proven that they are ours"
+    if spec.shm_size_gib is not None:
+        return PreflightFinding(
+            "shm", True, f"the server gets its own {spec.shm_size_gib:g} GiB; host: {message}", remedy
+        )
+    if free < MIN_SHM_GIB:
+        return PreflightFinding("shm", False, message, remedy or "enlarge /dev/shm, or end what fills it")
+    return PreflightFinding("shm", True, message, remedy)
+
+
+def host_memory(seen: HostLook, spec: ServerSpec, *, unified: bool) -> PreflightFinding:
+    """Free memory against what the arm will pin (a CPU KV buffer counts once a replica)."""
+    if seen.memory_available is None:
+        return PreflightFinding("host_memory", True, "the host does not say how much memory is free")
+    free = seen.memory_available / GIB
+    wanted = spec.pinned_host_memory_gib
+    ok = wanted == 0 or free >= wanted + HEADROOM_GIB
+    shared = " (shared by CPU and GPU)" if unified else ""
+    return PreflightFinding(
+        "host_memory",
+        ok,
+        f"{free:.2f} GiB of host memory free{shared}, the arm pins {wanted:g} GiB",
+        remedy=None if ok else "give the arm a smaller CPU KV buffer or fewer replicas, or free memory on the host",
+    )
+
+
+def disk(seen: HostLook) -> PreflightFinding:
+    """Space where the engine keeps containers."""
+    free = seen.disk_free / GIB
+    ok = free >= MIN_DISK_GIB
+    return PreflightFinding(
+        "disk",
+        ok,
+        f"{free:.2f} GiB free where Docker keeps its data",
+        remedy=None if ok else f"free at least {MIN_DISK_GIB:g} GiB: `docker system df` shows what takes it",
+    )
