@@ -19,6 +19,7 @@ from benchgate.records import Evidence
 
 MAX_WARNINGS = 50
 MAX_WARNINGS_OF_A_KIND = 10
+_TRACEBACK = ("Traceback (most recent call last)", "Error", "Exception", "OutOfMemory")
 _NEAR = ("pin_memory", "cudaHost", "cudaMallocHost")  # traceback frames that FailureWords.near looks for
 RawLines = Iterable[str | bytes | tuple[int, bytes]]
 Finish = Callable[[Sightings, list[Evidence]], None]
@@ -69,19 +70,20 @@ class Words:
     finish: Finish | None = None
     bulk: tuple[str, ...] = ()
     filter: LineFilter = field(init=False, compare=False, repr=False)
+    serving_filter: LineFilter = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        literals = {
+        always = {
             *(fact.words for fact in self.facts),
-            *(failure.words for failure in self.failures),
+            *(failure.words for failure in self.failures if failure.while_serving or failure.denies_ready),
             *self.crash.engine_died,
             *self.crash.stopping,
-            *_NEAR,
             *(item.words for item in (*self.ready, *self.warnings, *self.compiling)),
-            "Traceback (most recent call last)",
-            *("Error", "Exception", "OutOfMemory"),
         }
-        object.__setattr__(self, "filter", LineFilter(literals, self.bulk))
+        starting = {*(failure.words for failure in self.failures), *_NEAR, *_TRACEBACK}
+        object.__setattr__(self, "filter", LineFilter(always | starting, self.bulk))
+        # While a healthy server answers, its tracebacks are those of requests, and there can be very many.
+        object.__setattr__(self, "serving_filter", LineFilter(always, self.bulk))
 
 
 def parse(words: Words, lines: RawLines) -> LogFacts:
@@ -93,7 +95,12 @@ def parse(words: Words, lines: RawLines) -> LogFacts:
     kinds: Counter[str] = Counter()
     ready = False
     count = 0
-    for line in lines_with(lines, words.filter):
+
+    def wants(raw: bytes) -> bool:
+        serving = ready and cause.engine_died is None
+        return (words.serving_filter if serving else words.filter).wants(raw)
+
+    for line in lines_with(lines, wants):
         if isinstance(line, int):
             count = line
             continue
@@ -120,6 +127,6 @@ def compile_events(words: Words, lines: RawLines) -> list[Evidence]:
     """Lines that say a kernel was compiled or tuned. Give it the part of the log that was written while measuring."""
     return [
         evidence(line)
-        for line in lines_with(lines, words.filter)
+        for line in lines_with(lines, words.serving_filter.wants)
         if not isinstance(line, int) and any(item.in_line(line) for item in words.compiling)
     ]

@@ -7,7 +7,7 @@ Nothing here raises on content: a log is whatever a dying process left behind.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -170,13 +170,14 @@ def _any_of(words: set[bytes]) -> bytes:
     return b"(?:" + b"|".join(re.escape(head) + _any_of(tails) for head, tails in sorted(groups.items())) + b")"
 
 
-def lines_with(lines: Iterable[str | bytes | tuple[int, bytes]], wanted: LineFilter) -> Iterator[LogLine | int]:
-    """The lines that ``wanted`` lets through, cleaned; at the end the number of lines read.
+def lines_with(
+    lines: Iterable[str | bytes | tuple[int, bytes]], wants: Callable[[bytes], bool]
+) -> Iterator[LogLine | int]:
+    """The lines that ``wants`` lets through, cleaned; at the end the number of lines read.
 
     A line that was redrawn with carriage returns comes as its pieces, all with the same number.
     """
     count = 0
-    wants = wanted.wants
     for item in lines:
         if isinstance(item, tuple):
             number, raw = item
