@@ -98,7 +98,7 @@ def _error_rate(summary: CellSummary) -> Iterator[str]:
 
 def _rates(summary: CellSummary) -> Iterator[str]:
     duration = summary.duration_s
-    if duration is not None and (not math.isfinite(duration) or duration < 0 or (duration == 0 and summary.completed)):
+    if not math.isfinite(duration) or duration < 0 or (duration == 0 and summary.completed):
         yield f"duration_s is {duration:g}"
         return
     for name, tokens in (("prefill_tok_s", summary.prompt_tokens), ("decode_tok_s", summary.completion_tokens)):

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import logging
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,9 +51,11 @@ class Validator:
         self.version: str = gx.__version__
         self._gx = gx
         self._docs_dir = docs_dir
+        for name in [name for name in logging.root.manager.loggerDict if name.startswith("great_expectations.")]:
+            logging.getLogger(name).setLevel(logging.WARNING)  # some set their own level at import
         self._context = gx.get_context(mode="ephemeral")
         self._context.variables.progress_bars = ProgressBarsConfig(globally=False)
-        self._context.delete_data_docs_site("local_site")  # it would write to a temporary folder
+        _forget_local_site(self._context)
         if docs_dir is not None:
             backend = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(docs_dir)}
             self._context.add_data_docs_site(
@@ -101,6 +105,17 @@ class Validator:
             },
         )
         return dict(json.loads(json.dumps(result.to_json_dict(), default=str)))
+
+
+def _forget_local_site(context: Any) -> None:
+    """An ephemeral context makes a temporary folder for docs that nobody asked for, and leaves it behind."""
+    site = (context.variables.data_docs_sites or {}).get("local_site")
+    if site is not None:
+        context.delete_data_docs_site("local_site")
+        folder = Path(str(site["store_backend"]["base_directory"]))
+        if folder.is_relative_to(tempfile.gettempdir()):
+            with suppress(OSError):
+                folder.rmdir()  # it is empty; never a tree
 
 
 def refuse_all(suite: Suite, rows: Sequence[Row], why: str) -> SuiteAnswer:
