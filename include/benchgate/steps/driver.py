@@ -1,0 +1,162 @@
+"""A whole campaign run without Airflow: the same steps in the same order, lanes at the same time.
+
+For machines that have no Airflow (a lent GPU), for one-off runs and for tests.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchgate.artifacts import RunStore
+from benchgate.errors import BenchgateError
+from benchgate.plan import launch_order, measuring_order
+from benchgate.records import RunRecord
+from benchgate.steps import launching, measuring, needles, planning, proving, publishing, readiness, seeding
+from benchgate.steps.context import CampaignRun, owner_is_gone
+from benchgate.steps.images import pull_images
+from benchgate.steps.launching import Say
+
+
+@dataclass(frozen=True)
+class DriverOptions:
+    """What a run without Airflow may be asked for."""
+
+    launches: tuple[str, ...] | None = None  # arms or launch keys; None: all that are planned
+    publish: bool = True  # gates, warehouse, verdict; False: leave the artifacts for a later `--publish-only`
+    publish_only: bool = False
+    after_cells: str | None = None  # shell command run beside each proven server, after its cells
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    warehouse_url: str | None = None
+
+
+def drive(
+    campaign_file: Path,
+    run_id: str,
+    *,
+    trigger: dict[str, object] | None = None,
+    options: DriverOptions | None = None,
+    say: Say = print,
+) -> CampaignRun:
+    """Run a campaign. Failures of a launch or a cell stay with it; the verdict comes at the end.
+
+    Raises:
+        SpecError: the campaign or the inventory cannot be used.
+        BenchgateError: the run ended otherwise than the campaign expects (after everything was loaded).
+    """
+    options = options or DriverOptions()
+    run = planning.plan_run(campaign_file, run_id, trigger)
+    say(f"{run.run}: {len(run.ledger.launches)} launches, {len(run.ledger.cells)} cells")
+    if not options.publish_only:
+        _seed(run, options, say)
+        lanes = launch_order(run.ledger, run.inventory)
+        failures: list[BaseException] = []
+        with ThreadPoolExecutor(max_workers=len(lanes)) as pool:
+            futures = [pool.submit(_lane, run, lane.launches, options, say, len(lanes) > 1) for lane in lanes]
+            for future in futures:
+                error = future.exception()
+                if error is not None:
+                    failures.append(error)
+        if failures:
+            raise failures[0]
+    if options.publish or options.publish_only:
+        publishing.validate(run, say=say)
+        publishing.load(run, url=options.warehouse_url, say=say)
+        publishing.verdict(run, say=say)
+    return run
+
+
+def _seed(run: CampaignRun, options: DriverOptions, say: Say) -> None:
+    """Per host; a seed that fails is told by the launches that need it."""
+    for host in dict.fromkeys(launch.host for launch in run.ledger.launches):
+        steps: list[Callable[[], object]] = [
+            lambda host=host: seeding.seed_vocab(run, host, say=say),  # type: ignore[misc]
+            lambda host=host: seeding.seed_model(  # type: ignore[misc]
+                run, host, token=options.secrets.get("HF_TOKEN"), say=say
+            ),
+            lambda host=host: seeding.seed_dataset(run, host, say=say),  # type: ignore[misc]
+        ]
+        if run.inventory.hosts[host].kind == "docker":
+            steps.insert(0, lambda host=host: pull_images(run, host, secrets=options.secrets, say=say))  # type: ignore[misc]
+        for step in steps:
+            try:
+                step()
+            except BenchgateError as error:
+                say(f"{host}: {error}")
+
+
+def _lane(run: CampaignRun, launches: tuple[str, ...], options: DriverOptions, say: Say, several: bool) -> None:
+    for key in launches:
+        if options.launches is None or key in options.launches or key.partition("@")[0] in options.launches:
+            _launch(run, key, options, _prefixed(say, key) if several else say)
+
+
+def _launch(run: CampaignRun, key: str, options: DriverOptions, say: Say) -> None:
+    """One launch from preflight to stop. What goes wrong is in its record; an interruption goes on after the stop."""
+    say(f"--- {key}")
+    try:
+        launching.preflight(run, key, run_is_over=lambda other: _is_over(other, run.run), say=say)
+        launching.start_server(run, key, secret_values=dict(options.secrets), say=say)
+        readiness.wait_ready(run, key, say=say)
+        proving.prove(run, key, say=say)
+        needles.check_needles(run, key, say=say)
+        for cell in measuring_order(run.cells_of(key)):
+            say(f"{cell.cell}:")
+            try:
+                measuring.measure_cell(run, cell.cell, say=say)
+            except BenchgateError as error:
+                say(f"failed: {error}")
+        if options.after_cells:
+            _beside(run, key, options.after_cells, say)
+    except BenchgateError as error:
+        say(f"{type(error).__name__}: {error}")
+    finally:
+        launching.stop_server(run, key, say=say)
+
+
+def _beside(run: CampaignRun, key: str, command: str, say: Say) -> None:
+    """Run a person's command against the server while it still runs; its output files are kept with the launch."""
+    handle = launching.handle_of(run, key)
+    if handle is None:
+        return
+    folder = Path(run.store.launch_path(key, "beside").path)
+    folder.mkdir(parents=True, exist_ok=True)
+    environment = {
+        **os.environ,
+        "BASE_URL": handle.base_url,
+        "MODEL": launching.launch_record(run, key).model_id,
+        "ARM": run.launch(key).arm,
+        "RESULT": str(folder),
+    }
+    with (folder / "console.txt").open("wb") as console:
+        code = subprocess.run(
+            ["sh", "-c", command],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            check=False,
+        ).returncode
+    say(f"beside: {command!r} ended with exit code {code}; its results are in {folder}")
+
+
+def _is_over(other: str, this: str) -> bool:
+    store = RunStore(other)
+    record = store.read(store.path("run.json"), RunRecord)
+    return other != this and record is not None and (record.state != "running" or owner_is_gone(record))
+
+
+_saying = threading.Lock()
+
+
+def _prefixed(say: Say, key: str) -> Say:
+    def prefixed(text: str) -> None:
+        with _saying:
+            say(f"[{key}] {text}")
+
+    return prefixed
