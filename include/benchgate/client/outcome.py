@@ -120,6 +120,8 @@ def _whole_answer(exchange: Exchange) -> tuple[str, str | None]:
 
 
 def _http_error(exchange: Exchange, status: int) -> tuple[str, str | None]:
+    if exchange.location is not None and 300 <= status < 400:
+        return "bad_response", f"HTTP {status}: redirected to {exchange.location}; use that address as --base-url"
     text = bytes(exchange.body[:65536]).decode("utf-8", errors="replace")
     message = text
     with contextlib.suppress(ValueError):

@@ -46,8 +46,10 @@ def moments(record: RequestRecord) -> int:
 
 
 def _text_in_one_event(record: RequestRecord) -> bool:
+    tokens = record.completion_tokens or 0
     chars = record.content_chars + record.reasoning_chars + record.tool_chars
-    return (record.completion_tokens or 0) >= SMALL_ANSWER and record.largest_event_chars > chars / 2
+    most = tokens - (record.events - 1)  # every other event had at least one token
+    return tokens >= SMALL_ANSWER and most > tokens / 2 and record.largest_event_chars > chars / 2
 
 
 def _client_bound(successful: Sequence[RequestRecord], facts: ClientFacts | None) -> str | None:

@@ -75,11 +75,12 @@ def _read(handle: BinaryIO, path: str, result: ShareGptFile, allow_truncated: bo
                 result.pairs.append(pair)
     except ijson.JSONError as error:
         offset = handle.tell()
-        cut = isinstance(error, ijson.IncompleteJSONError) and not handle.read(1) and "parse error" not in str(error)
-        if not cut:
+        # both back ends raise IncompleteJSONError for other faults as well; only these words mean the end of the file
+        said = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
+        if "premature EOF" not in said and "Incomplete JSON" not in said:
             raise DatasetError(
                 f"dataset {path} is no valid JSON near byte {offset:,}, behind {result.conversations:,} whole "
-                f"conversations: {str(error).splitlines()[0]}"
+                f"conversations: {said.splitlines()[0]}"
             ) from None
         if not allow_truncated:
             raise DatasetError(
@@ -92,7 +93,10 @@ def _read(handle: BinaryIO, path: str, result: ShareGptFile, allow_truncated: bo
 
 def _prefix_of(handle: BinaryIO, path: str) -> str:
     """``item`` for one JSON list, empty for one JSON object a line."""
-    start = handle.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
+    start = handle.read(4096)
+    if not start:
+        raise DatasetError(f"dataset {path} is empty", remedy="give a ShareGPT JSON file")
+    start = start.lstrip(b"\xef\xbb\xbf \t\r\n")
     handle.seek(0)
     if start[:1] == b"[":
         return "item"

@@ -45,6 +45,7 @@ class Exchange:
         "keep_alive",
         "last_read_at",
         "length",
+        "location",
         "lost",
         "protocol_error",
         "queued",
@@ -67,6 +68,7 @@ class Exchange:
         self.content_type = ""
         self.encoding = ""
         self.length: int | None = None
+        self.location: str | None = None  # where a redirect points
         self.chunked = False
         self.stream = False  # the answer is an event stream
         self.complete = False
@@ -119,6 +121,8 @@ class Exchange:
         name = name.lower()
         if name == b"content-type":
             self.content_type = value.decode("latin-1").partition(";")[0].strip().lower()
+        elif name == b"location":
+            self.location = value.decode("latin-1")
         elif name == b"content-encoding":
             self.encoding = value.decode("latin-1").strip().lower()
         elif name == b"content-length":
