@@ -12,7 +12,7 @@ from benchgate.errors import HostError
 from benchgate.hosts import docker_containers as containers
 from benchgate.hosts.docker_create import helper_body
 from benchgate.hosts.docker_engine import DockerEngine
-from benchgate.hosts.docker_gpu import list_gpus
+from benchgate.hosts.docker_gpu import cuda, list_gpus
 from benchgate.hosts.gpu import GpuFact
 from benchgate.records import HostFacts
 from benchgate.spec.hosts import HostSpec
@@ -103,6 +103,7 @@ def host_facts(engine: DockerEngine, spec: HostSpec) -> HostFacts:
         gpu_count=len(gpus) if gpus else None,
         gpu_memory_gib=first.memory_total_gib if first else None,
         driver=first.driver if first else None,
+        cuda=cuda(engine, spec.client_image) if first else None,
     )
 
 

@@ -51,6 +51,11 @@ def list_users(engine: DockerEngine, image: str) -> list[GpuProcess]:
     return gpu.parse_processes(_ask(engine, image, gpu.query(gpu.APP_FIELDS, what="compute-apps")))
 
 
+def cuda(engine: DockerEngine, image: str) -> str | None:
+    """The newest CUDA version that the host's driver can run, as ``nvidia-smi`` heads its page with it."""
+    return gpu.cuda_version(_ask(engine, image, ["nvidia-smi"]))
+
+
 def memory_returned(engine: DockerEngine, image: str, wanted: Sequence[str], *, timeout_s: float = 60.0) -> bool | None:
     """Whether the memory of a placement's GPUs is free again, waiting ``timeout_s`` for it.
 

@@ -13,6 +13,18 @@ from benchgate.spec.load import load_inventory
 from benchgate.steps.context import owner_is_gone, owner_of_this_run
 
 
+def record_of(key: str) -> RunRecord | None:
+    """The record of a run of this installation; None for a run that it does not know."""
+    store = RunStore(key)
+    return store.read(store.path("run.json"), RunRecord)
+
+
+def recorded_as_over(key: str) -> bool:
+    """Whether the record of a run tells, without asking anybody, that it is over. An unknown run is not."""
+    record = record_of(key)
+    return record is not None and (record.state != "running" or owner_is_gone(record))
+
+
 def remove_leftovers(
     *,
     everything_of_this_process: bool = False,
@@ -29,8 +41,7 @@ def remove_leftovers(
     mine = owner_of_this_run()
 
     def run_is_over(key: str) -> bool:
-        store = RunStore(key)
-        record = store.read(store.path("run.json"), RunRecord)
+        record = record_of(key)
         if record is None:
             return False
         if record.owner is not None and record.owner == mine:

@@ -1,0 +1,98 @@
+"""``benchgate housekeeping``: remove what runs that are over have left on the hosts, and expired artifacts."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from benchgate import settings
+from benchgate.errors import BenchgateError
+from benchgate.spec.load import load_inventory
+from benchgate.steps.leftovers import record_of, recorded_as_over
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``benchgate housekeeping``."""
+    parser.add_argument("--host", action="append", metavar="HOST", help="only this host (may be given again)")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    parser.add_argument("--run", action="append", default=[], metavar="KEY", help="this run is over, I know it")
+    parser.add_argument(
+        "--max-hours",
+        type=float,
+        metavar="N",
+        help="a run that started longer ago is over even if its record says it runs (its worker was killed)",
+    )
+    parser.add_argument("--no-artifacts", action="store_true", help="leave expired per-request records alone")
+    parser.add_argument("--hosts", type=Path, metavar="FILE", help="the inventory (default: include/hosts.yaml)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Remove and report; 1 when a host could not be looked at or something resisted."""
+    if args.max_hours is not None and args.max_hours <= 0:
+        raise BenchgateError(f"--max-hours must be above 0, not {args.max_hours:g}")
+    inventory = load_inventory(args.hosts or settings.hosts_file())
+    wanted = args.host or list(inventory.hosts)
+    unknown = [name for name in wanted if name not in inventory.hosts]
+    if unknown:
+        raise BenchgateError(
+            f"there is no host {', '.join(unknown)} in the inventory", remedy=f"hosts are: {', '.join(inventory.hosts)}"
+        )
+    over = decide(set(args.run), args.max_hours)
+    problems, said = 0, 0
+    for name in wanted:
+        try:
+            lines = _clean(name, inventory, over, dry=args.dry_run)
+        except BenchgateError as error:
+            problems += 1
+            print(f"error: {error}", file=sys.stderr)
+            continue
+        said += len(lines)
+        print("\n".join(lines) if lines else f"host {name}: nothing to remove")
+    if not args.no_artifacts:
+        from benchgate.steps.expired import remove_expired
+
+        for line in remove_expired(dry=args.dry_run):
+            said += 1
+            print(f"artifacts: {line}")
+    verb = "would be removed" if args.dry_run else "removed"
+    print(f"{said} things {verb}" + (f"; {problems} hosts could not be cleaned" if problems else ""))
+    return 1 if problems else 0
+
+
+def decide(over: set[str], max_hours: float | None) -> Callable[[str], bool]:
+    """When a run counts as over: its record says so or its owner is gone, the operator says so, or it is too old.
+
+    A run without a record was made by somebody else who shares the host: it is left alone unless it is named.
+    """
+
+    def run_is_over(key: str) -> bool:
+        if key in over or recorded_as_over(key):
+            return True
+        record = record_of(key)
+        if record is None or max_hours is None:
+            return False
+        age = datetime.now(timezone.utc) - datetime.fromisoformat(record.started_at).astimezone(timezone.utc)
+        return age > timedelta(hours=max_hours)
+
+    return run_is_over
+
+
+def _clean(name: str, inventory: object, over: Callable[[str], bool], *, dry: bool) -> list[str]:
+    from benchgate.hosts import get_host
+    from benchgate.spec.hosts import Inventory
+
+    assert isinstance(inventory, Inventory)
+    host = get_host(name, inventory)
+    if inventory.hosts[name].kind == "process":
+        return [] if dry else [f"host {name}: removed {what}" for what in host.reap(run_is_over=over)]
+    from benchgate.hosts import reaper
+    from benchgate.hosts.docker import DockerHost
+
+    assert isinstance(host, DockerHost)
+    try:
+        return reaper.reap_engine(host.engine, run_is_over=over, image=host.spec.client_image, dry=dry)
+    finally:
+        host.engine.close()
