@@ -134,7 +134,9 @@ class UnknownArgument:
 
 def flags_in_help(help_text: str) -> set[str]:
     """Every flag that a help text names, long and short, dashes inside (argparse of both engines takes either)."""
-    return {_dashed(flag) for flag in _FLAG.findall(help_text)} - {"-", "--"}
+    found = {_dashed(flag) for flag in _FLAG.findall(help_text)}
+    # -O0 and -O3 are ways to write -O 0 and -O 3
+    return found | {flag.rstrip("0123456789") for flag in found if re.fullmatch(r"-[A-Za-z]\d+", flag)}
 
 
 def unknown_arguments(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+
 from benchgate.engines import get_engine
 from benchgate.engines.arguments import flags_in_help, unknown_arguments
 from benchgate.engines.models import is_harmony
+from tests.unit.engines.logs import FIXTURES
 
 HELP = """
 usage: vllm serve [model_tag] [options]
@@ -76,3 +79,25 @@ def test_harmony_models() -> None:
     assert is_harmony("openai/gpt-oss-120b")
     assert is_harmony("unsloth/gpt_oss_20b-FP8")
     assert not is_harmony("Qwen/Qwen3-30B-A3B")
+
+
+def test_arguments_of_a_write_up_against_the_real_help_of_a_later_version() -> None:
+    real = gzip.decompress((FIXTURES / "vllm-0.27.1-help-all.txt.gz").read_bytes()).decode()
+    args = {
+        "max-model-len": 131072,
+        "gpu-memory-utilization": 0.85,
+        "max_num_seqs": 32,
+        "data-parallel-size": 4,
+        "moe-backend": "marlin",
+        "kv-offloading-size": 96,
+        "enable-prefix-caching": False,
+        "speculative-config": {"method": "eagle3"},
+        "-O": 3,
+        "swap-space": 4,
+        "disable-log-requests": True,
+    }
+
+    unknown = get_engine("vllm").unknown_arguments(args, real)
+
+    assert [found.name for found in unknown] == ["swap-space", "disable-log-requests"]
+    assert "--enable-log-requests" in unknown[1].nearest
