@@ -38,10 +38,11 @@ def look(run: CampaignRun) -> RunProgress:
             continue
         if record.end_state == "failed" or record.stopped_at:
             done += len(cells)
+            now = f"{launch.arm}: ended"
         else:
             done += sum(result is not None for result in results)
             now = f"{launch.arm}: {_doing(run, record, results)}"
-    if done == run.ledger.cells.__len__():
+    if done == len(run.ledger.cells):
         now = "validating and loading"
     return RunProgress(done=done, planned=len(run.ledger.cells), now=now, measured=measured)
 

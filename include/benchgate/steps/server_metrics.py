@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from types import TracebackType
 
@@ -12,6 +13,9 @@ from benchgate.steps.context import now
 
 Fetch = Callable[[], tuple[int, bytes]]
 Parse = Callable[[str, str], ServerMetricsSnapshot]
+# An aborted request may hold the server for one more step of its prompt; a server that is still busy after this is
+# measured as it is, and its counters will tell.
+_SETTLE_S = 60.0
 _MAX_SAMPLES = 2000  # an hour at the usual pace; a longer cell keeps its first hour
 
 
@@ -35,7 +39,7 @@ class MetricsWatch:
         self._thread = threading.Thread(target=self._sample, name="server-metrics", daemon=True)
 
     def __enter__(self) -> MetricsWatch:
-        self._before = self._snapshot()
+        self._before = self._idle_snapshot()
         self._thread.start()
         return self
 
@@ -45,7 +49,7 @@ class MetricsWatch:
         self._done.set()
         self._thread.join(timeout=30)
         if kind is None:
-            self._after = self._snapshot()
+            self._after = self._idle_snapshot()
 
     @property
     def result(self) -> ServerMetrics | None:
@@ -64,6 +68,15 @@ class MetricsWatch:
                     self.gpu += self._gpu()
                 except (BenchgateError, OSError):
                     self._gpu = None  # it will not answer the next time either
+
+    def _idle_snapshot(self) -> ServerMetricsSnapshot | None:
+        """A snapshot of a server that has nothing left to do: what was cut off before belongs to what came before."""
+        deadline = time.monotonic() + _SETTLE_S
+        while True:
+            snapshot = self._snapshot()
+            if snapshot is None or not (snapshot.running or snapshot.waiting) or time.monotonic() > deadline:
+                return snapshot
+            time.sleep(0.2)
 
     def _snapshot(self) -> ServerMetricsSnapshot | None:
         try:

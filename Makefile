@@ -1,0 +1,57 @@
+# The two commands are `make demo` and `make test`; everything else serves them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null)
+STAMP := $(VENV)/.installed
+export BENCHGATE_HOME ?= $(CURDIR)/.benchgate
+
+.PHONY: help setup demo test unit lint ui lock clean check
+
+help:  ## say what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
+
+setup: $(STAMP)  ## make .venv from the locked requirements
+
+$(STAMP): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' || \
+	  { echo "error: $(PYTHON) is $$($(PYTHON) -V 2>&1); Benchgate needs Python 3.10 to 3.13 (make PYTHON=python3.12 ..)"; exit 1; }
+ifdef UV
+	@$(UV) venv -q --allow-existing --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" $(VENV)
+	@echo "installing the locked requirements with uv .."
+	@$(UV) pip install -q --python $(BIN)/python --require-hashes -r requirements.txt
+	@$(UV) pip install -q --python $(BIN)/python --no-deps --editable .
+else
+	@$(PYTHON) -m venv $(VENV)
+	@echo "installing the locked requirements with pip (a minute or two) .."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --editable .
+endif
+	@touch $(STAMP)
+
+demo: $(STAMP)  ## run a real campaign through Airflow on this machine: SQLite, no Docker, no GPU
+	@exec $(BIN)/python -m benchgate demo
+
+test: $(STAMP) lint  ## everything that can be tested here; what is missing is skipped with its reason
+	@exec $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+unit: $(STAMP)  ## fast tests only
+	@exec $(BIN)/python -m pytest tests/unit $(PYTEST_ARGS)
+
+lint: $(STAMP)  ## ruff, mypy and the dependency arrows
+	@$(BIN)/ruff format --check -q . && $(BIN)/ruff check -q .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports > .import-linter.log 2>&1 || { cat .import-linter.log; exit 1; }; rm -f .import-linter.log
+
+check: $(STAMP)  ## validate every campaign, the inventory and the sources
+	@$(BIN)/python -m benchgate check
+
+ui: $(STAMP)  ## the Airflow UI on this machine, with the runs that `make demo` made
+	@exec $(BIN)/python -m benchgate.airflow.standalone
+
+lock:  ## resolve pyproject.toml into requirements.txt, with hashes, for Python 3.10 to 3.13
+	@uv pip compile -q --universal --python-version 3.10 --generate-hashes \
+	  --extra demo --extra production --extra dev pyproject.toml -o requirements.txt
+
+clean:  ## remove .venv; keeps .benchgate, which holds your results
+	@rm -rf $(VENV)
