@@ -227,7 +227,7 @@ class CellSummary(Record):
     """What ``summary.json`` of the load generator says (docs/metrics.md defines each number)."""
 
     client_name: str
-    client_version: str
+    client_version: str | None  # None: an imported file that does not say
     metric_definition: str
     token_count_source: str  # usage | tokenizer | mixed | unknown
     started_at: str | None = None
@@ -259,7 +259,7 @@ class CellSummary(Record):
     events: int | None = None
     tokens_per_event: float | None = None
     goodput: float | None = None  # share of good requests
-    stopped_by: str = "requests"  # requests | time_cap | error_rate | interrupt
+    stopped_by: str = "requests"  # requests | time_cap | error_rate | interrupt | unknown (imported)
     client_cpu_share: float | None = None
     client_loop_lag_p99_ms: float | None = None
     users: int | None = None
