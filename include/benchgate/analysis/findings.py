@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from benchgate.analysis.measures import BY_NAME
 from benchgate.names import load_label
@@ -120,3 +121,49 @@ class Reversal:
     behind: Comparison  # where it is worse
     label: str  # significant | one run
     text: str
+
+
+PASS = "PASS"  # noqa: S105 (an answer, not a password)
+REGRESSED = "REGRESSED"
+IMPROVED = "IMPROVED"
+UNDECIDED = "INCONCLUSIVE"
+NOT_COMPARABLE = "REFUSED"
+
+
+@dataclass(frozen=True)
+class RegressionFinding:
+    """Tonight against the nights before, for one series of one metric.
+
+    ``change`` is value / previous - 1 (``error_rate``: value - previous); its interval is 95 % and does not know that
+    the night was chosen for being extreme. ``p_value`` does: it is corrected for the start nights that were tried.
+    """
+
+    run: str
+    campaign: str
+    arm: str
+    placement: str  # host/placement
+    workload: str
+    users: int | None
+    request_rate: float | None
+    metric: str
+    answer: str
+    reason: str
+    method: str
+    nights: int
+    value: float | None = None
+    previous_value: float | None = None
+    change: float | None = None
+    change_low: float | None = None
+    change_high: float | None = None
+    smallest_visible_change: float | None = None
+    p_value: float | None = None
+    adjusted_p: float | None = None
+    since_night: str | None = None
+    since_run: str | None = None
+    new_tonight: bool = False
+    what_changed: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
+
+    @property
+    def context(self) -> str:
+        """Arm, placement, workload and load in words."""
+        return f"{self.arm} on {self.placement}, {context_words(self.workload, self.users, self.request_rate)}"

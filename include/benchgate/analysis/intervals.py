@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 CONFIDENCE = 0.95
 POWER = 0.80  # of the smallest effect that a comparison could have seen
@@ -30,7 +30,7 @@ class Estimate:
     @property
     def half_width(self) -> float:
         """Half of the 95 % interval."""
-        return float(stats.t.ppf(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)) * self.standard_error
+        return float(special.stdtrit(self.degrees_of_freedom, 0.5 + CONFIDENCE / 2)) * self.standard_error
 
     @property
     def low(self) -> float:
@@ -47,12 +47,12 @@ class Estimate:
         """Two-sided probability of an effect at least this large when there is none."""
         if self.standard_error == 0:
             return 0.0 if self.effect else 1.0
-        return float(2 * stats.t.sf(abs(self.effect) / self.standard_error, self.degrees_of_freedom))
+        return float(2 * special.stdtr(self.degrees_of_freedom, -abs(self.effect) / self.standard_error))
 
     @property
     def minimum_detectable(self) -> float:
         """The effect that this comparison would have found in 80 % of cases: (t_.975 + t_.80) standard errors."""
-        quantiles = stats.t.ppf([0.5 + CONFIDENCE / 2, POWER], self.degrees_of_freedom)
+        quantiles = special.stdtrit(self.degrees_of_freedom, [0.5 + CONFIDENCE / 2, POWER])
         return float(quantiles.sum()) * self.standard_error
 
 
@@ -147,4 +147,4 @@ def _interaction(
         return None
     if within <= 1e-18:
         return 1.0 if additive <= 1e-18 else 0.0
-    return float(stats.f.sf(max(additive - within, 0.0) / extra / (within / freedom), extra, freedom))
+    return float(special.fdtrc(extra, freedom, max(additive - within, 0.0) / extra / (within / freedom)))

@@ -1,0 +1,274 @@
+"""PASS, REGRESSED, IMPROVED or INCONCLUSIVE: one series of nights, and all series of one night together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from benchgate.analysis.cells import MeasuredCell, refusals
+from benchgate.analysis.change_points import SMALLEST_SEGMENT, change_points, without_spikes
+from benchgate.analysis.changed import in_words, is_known, what_changed
+from benchgate.analysis.findings import (
+    IMPROVED,
+    NOT_COMPARABLE,
+    PASS,
+    REGRESSED,
+    UNDECIDED,
+    RegressionFinding,
+)
+from benchgate.analysis.measures import Measure
+from benchgate.analysis.multiple import FALSE_DISCOVERIES, adjusted
+from benchgate.analysis.nightly_rule import NIGHTLY_LEVEL, SHARES, Step, smallest_visible, step
+from benchgate.analysis.series import Night, NightlySeries
+
+LONGEST_HISTORY = 90  # nights that are looked at
+FEW_NIGHTS = 4  # below: the plain rule of the first nights may decide, too
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What matters and what is assumed, on the additive scale: logs for ratios, the share itself for error rates."""
+
+    assumed_noise: float  # of one night, until the series shows its own
+    relevant: float  # a PASS means that this would have been found within two nights
+    plain: float  # a first-nights change this large is called without knowing the noise
+
+
+# 3 %: what a quiet machine shows between nights. 15 %: two single runs at 5 % noise differ by it in 2 of 100 pairs.
+RATIO = Rules(assumed_noise=0.03, relevant=math.log(1.10), plain=0.16)
+DIFFERENCE = Rules(assumed_noise=0.01, relevant=0.05, plain=0.10)
+
+
+def rules_of(measure: Measure) -> Rules:
+    """The rules for a measure."""
+    return RATIO if measure.effect == "ratio" else DIFFERENCE
+
+
+def judge_night(series: Iterable[NightlySeries]) -> list[RegressionFinding]:
+    """Every series of one campaign as of its newest night, corrected for how many there are.
+
+    Among many cells some move by chance: a regression or improvement must survive Benjamini-Hochberg over all series
+    judged tonight, so that a night of noise alone raises an alarm in at most 5 % of nights, however many cells.
+    """
+    findings = [judge(one) for one in series]
+    tested = [index for index, finding in enumerate(findings) if finding.p_value is not None]
+    levels = adjusted([p for finding in findings if (p := finding.p_value) is not None])
+    for index, level in zip(tested, levels, strict=True):
+        finding = replace(findings[index], adjusted_p=level)
+        if finding.answer in (REGRESSED, IMPROVED) and level > FALSE_DISCOVERIES:
+            reason = (
+                f"{finding.reason} Alone it would be called {finding.answer}, but among {len(tested)} series judged "
+                f"tonight that happens by chance (adjusted p {level:.2f}); further nights decide."
+            )
+            finding = replace(finding, answer=UNDECIDED, reason=reason, new_tonight=False)
+        findings[index] = finding
+    return findings
+
+
+def judge(series: NightlySeries) -> RegressionFinding:
+    """One series as of its newest night."""
+    finding = _judge(series)
+    if finding.answer not in (REGRESSED, IMPROVED):
+        return finding
+    yesterday = _judge(series.until(len(series.nights) - 1))
+    known = yesterday.answer == finding.answer and _near(series, yesterday.since_night, finding.since_night)
+    return replace(finding, new_tonight=not known)
+
+
+def _near(series: NightlySeries, one: str | None, other: str | None) -> bool:
+    """The same change, whose first night is told apart better with every night that follows."""
+    order = [night.night for night in series.nights]
+    return one in order and other in order and abs(order.index(one) - order.index(other)) <= 2
+
+
+def _judge(series: NightlySeries) -> RegressionFinding:
+    measure = series.measure
+    nights, left_out = comparable(series)
+    newest = series.nights[-1]
+    blank = RegressionFinding(
+        run=newest.run,
+        campaign=series.campaign,
+        arm=series.arm,
+        placement=series.placement,
+        workload=series.workload,
+        users=series.users,
+        request_rate=series.request_rate,
+        metric=measure.name,
+        answer=UNDECIDED,
+        reason="The first night: nothing to compare with.",
+        method="none",
+        nights=len(nights),
+        value=newest.value,
+    )
+    if len(nights) < 2:
+        if left_out:
+            return replace(blank, answer=NOT_COMPARABLE, reason=f"Not comparable with the nights before: {left_out}.")
+        return blank
+    values = [_scaled(measure, night.value) for night in nights]
+    steps = _steps(measure, nights, values)
+    finding = _decide(blank, measure, nights, values, steps)
+    if left_out:
+        finding = replace(finding, reason=f"{finding.reason} Earlier nights are not compared: {left_out}.")
+    return finding
+
+
+def comparable(series: NightlySeries) -> tuple[tuple[Night, ...], str]:
+    """The newest nights that are numbers of one kind, and why the one before them is not (empty when all are)."""
+    nights = series.nights[-LONGEST_HISTORY:]
+    newest = _as_cell(series, nights[-1])
+    for index in range(len(nights) - 2, -1, -1):
+        problems = refusals([_as_cell(series, nights[index]), newest], series.measure)
+        if problems:
+            return nights[index + 1 :], "; ".join(problems)
+    return nights, ""
+
+
+def _as_cell(series: NightlySeries, night: Night) -> MeasuredCell:
+    return MeasuredCell(
+        run=night.run,
+        arm=series.arm,
+        placement=series.placement,
+        workload=series.workload,
+        users=series.users,
+        request_rate=series.request_rate,
+        repeat=1,
+        values={},
+        facts=night.facts,
+    )
+
+
+def _scaled(measure: Measure, value: float) -> float:
+    return math.log(value) if measure.effect == "ratio" else value
+
+
+def _steps(measure: Measure, nights: Sequence[Night], values: Sequence[float]) -> list[tuple[Step, int]]:
+    """A step for each of the last seven nights at which a new level may have begun, and where the old one begins."""
+    assumed = rules_of(measure).assumed_noise
+    past = [0, *change_points(values, assumed / 3)]
+    usual = without_spikes(values, assumed / 3)  # an old odd night must not hide a new regression
+    found = []
+    for length in SHARES:
+        first = len(values) - length
+        if first < 1:
+            break
+        # a change point that close to the candidate is the candidate itself, seen a night off
+        start = max(point for point in past if point == 0 or point <= first - SMALLEST_SEGMENT)
+        spreads = [night.spread for night in nights[first:] if night.spread is not None]
+        one = step(
+            usual[start:first],
+            values[first:],
+            assumed_noise=assumed,
+            spread=max(spreads) if spreads else None,
+            worse=_worse(measure),
+        )
+        found.append((one, start))
+    return found
+
+
+def _worse(measure: Measure) -> int:
+    """Sign of a change for the worse."""
+    return -1 if measure.better == "higher" else 1
+
+
+def _decide(
+    blank: RegressionFinding,
+    measure: Measure,
+    nights: Sequence[Night],
+    values: Sequence[float],
+    steps: Sequence[tuple[Step, int]],
+) -> RegressionFinding:
+    lasting = [item for item in steps if item[0].persistent] or steps
+    best, start = min(lasting, key=lambda item: (item[0].p_value, item[0].length))
+    first = len(values) - best.length
+    changes = what_changed(nights[first - 1], nights[first])
+    known = is_known(nights[first - 1]) and is_known(nights[first])
+    event = replace(
+        _filled(blank, measure, best, first - start),
+        answer=REGRESSED if best.effect * _worse(measure) > 0 else IMPROVED,
+        since_night=nights[first].night,
+        since_run=nights[first].run,
+        what_changed=changes,
+    )
+    size = f"{_size(measure, event)} since {nights[first].night[:10]}"
+    event = replace(event, reason=f"{size}. {_because(changes, known)}")
+    if best.p_value <= NIGHTLY_LEVEL and (best.persistent or (best.length == 1 and changes)):
+        return event
+    if first - start < FEW_NIGHTS and _plainly(nights, values, start, rules_of(measure)) and (changes or not known):
+        return replace(event, method="plain rule of the first nights", p_value=min(best.p_value, NIGHTLY_LEVEL))
+    if best.p_value <= NIGHTLY_LEVEL:
+        doubt = "one night far outside; a second night decides" if best.length == 1 else "the nights disagree"
+        return replace(event, answer=UNDECIDED, reason=f"{size}, but {doubt}. {_because(changes, known)}")
+    return _no_change(blank, measure, values, steps, best.p_value)
+
+
+def _filled(blank: RegressionFinding, measure: Measure, one: Step, before: int) -> RegressionFinding:
+    return replace(
+        blank,
+        value=_back(measure, one.after),
+        previous_value=_back(measure, one.before),
+        change=_relative(measure, one.effect),
+        change_low=_relative(measure, one.effect - one.half_width),
+        change_high=_relative(measure, one.effect + one.half_width),
+        p_value=one.p_value,
+        method=f"t of {one.length} against {before} nights, noise moderated",
+    )
+
+
+def _no_change(
+    blank: RegressionFinding,
+    measure: Measure,
+    values: Sequence[float],
+    steps: Sequence[tuple[Step, int]],
+    p_value: float,
+) -> RegressionFinding:
+    """PASS when a relevant change would have been found; the two newest nights stand for the present."""
+    shown, start = steps[min(1, len(steps) - 1)]
+    first = len(values) - shown.length
+    rules = rules_of(measure)
+    usual = without_spikes(values, rules.assumed_noise / 3)
+    visible = smallest_visible(usual[start:first], rules.assumed_noise)
+    finding = replace(
+        _filled(blank, measure, shown, first - start),
+        p_value=p_value,
+        smallest_visible_change=_relative(measure, visible),
+    )
+    size = _percent(measure, finding.smallest_visible_change)
+    if visible > rules.relevant:
+        text = f"No change found, but only one of {size} or more would have been found within two nights."
+        return replace(finding, reason=text)
+    return replace(finding, answer=PASS, reason=f"No change; one of {size} would have been found within two nights.")
+
+
+def _plainly(nights: Sequence[Night], values: Sequence[float], start: int, rules: Rules) -> bool:
+    """First nights: the newest differs from the mean of those before by more than single runs do."""
+    before = values[start:-1]
+    change = abs(values[-1] - sum(before) / len(before))
+    scatter = max(before) - min(before)
+    spreads = [night.spread or 0.0 for night in nights[start:]]
+    return change >= max(rules.plain, 2 * scatter, 3 * math.hypot(*spreads))
+
+
+def _back(measure: Measure, value: float) -> float:
+    return math.exp(value) if measure.effect == "ratio" else value
+
+
+def _relative(measure: Measure, effect: float) -> float:
+    return math.expm1(effect) if measure.effect == "ratio" else effect
+
+
+def _percent(measure: Measure, change: float | None) -> str:
+    unit = "%" if measure.effect == "ratio" else "points"
+    return "unknown" if change is None else f"{100 * abs(change):.1f} {unit}"
+
+
+def _size(measure: Measure, finding: RegressionFinding) -> str:
+    unit = "%" if measure.effect == "ratio" else "points"
+    low, high, change = (100 * (v or 0.0) for v in (finding.change_low, finding.change_high, finding.change))
+    return f"{measure.title} {change:+.1f} {unit} [{low:+.1f}, {high:+.1f}]"
+
+
+def _because(changes: dict[str, tuple[str | None, str | None]], known: bool) -> str:
+    if not known:
+        return "What changed is unknown: no fingerprint on one of the nights."
+    return f"Changed that night: {in_words(changes)}." if changes else in_words(changes).capitalize() + "."

@@ -1,0 +1,175 @@
+"""Line charts as SVG text: no script, no font, no file beside it. Colours come from the page's CSS variables.
+
+Series differ in colour, marker and dash, so that a chart can be read without colour and in print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from benchgate.report.scales import Scale, fit, label
+
+WIDTH, HEIGHT = 640, 340
+LEFT, RIGHT, TOP, BOTTOM = 64, 16, 14, 46
+LEGEND_LINE = 18
+DASHES = ("", "6 3", "2 3", "8 3 2 3")
+SERIES_COLOURS = 6
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point; ``low``/``high`` draw a whisker. ``note`` is read out and shown on hovering."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Series:
+    """A named line. ``faint`` draws points without a line (what a gate refused, what a source states)."""
+
+    name: str
+    points: tuple[Point, ...]
+    faint: bool = False
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A vertical line with words, for a change point."""
+
+    x: float
+    text: str
+    kind: str = "note"  # regressed | improved | note
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What to draw. ``x_ticks`` replaces the computed ticks (night labels, user levels)."""
+
+    key: str  # unique on the page: ids are made of it
+    title: str
+    description: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    log_x: bool = False
+    log_y: bool = False
+    marks: tuple[Mark, ...] = ()
+    x_ticks: tuple[tuple[float, str], ...] | None = None
+
+
+def draw(chart: Chart) -> str:
+    """The chart as one ``<svg>`` element; every text is escaped."""
+    points = [point for series in chart.series for point in series.points]
+    top = TOP + LEGEND_LINE * (len(_legend_lines(chart.series)))
+    xs = fit([p.x for p in points] + [m.x for m in chart.marks], LEFT, WIDTH - RIGHT, log=chart.log_x)
+    ends = [v for p in points for v in (p.y, p.low, p.high) if v is not None]
+    ys = fit(ends, HEIGHT - BOTTOM, top, log=chart.log_y, from_zero=not chart.log_y and not chart.marks)
+    key = escape(chart.key, quote=True)
+    parts = [
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="{key}-t {key}-d">',
+        f'<title id="{key}-t">{escape(chart.title)}</title><desc id="{key}-d">{escape(chart.description)}</desc>',
+        *_axes(chart, xs, ys, top),
+        *(_mark(mark, xs, top) for mark in chart.marks),
+        *(_line(series, index, xs, ys) for index, series in enumerate(chart.series)),
+        *_legend(chart.series),
+        "</svg>",
+    ]
+    return "".join(parts)
+
+
+def _axes(chart: Chart, xs: Scale, ys: Scale, top: float) -> list[str]:
+    parts = []
+    bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
+    for tick in ys.ticks():
+        y = ys(tick)
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<text class="tick" x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{label(tick)}</text>')
+    ticks = chart.x_ticks if chart.x_ticks is not None else tuple((t, label(t)) for t in xs.ticks())
+    for tick, text in ticks:
+        x = xs(tick)
+        parts.append(f'<line class="axis" x1="{x:.1f}" x2="{x:.1f}" y1="{bottom}" y2="{bottom + 4}"/>')
+        parts.append(f'<text class="tick" x="{x:.1f}" y="{bottom + 17}" text-anchor="middle">{escape(text)}</text>')
+    parts.append(f'<line class="axis" x1="{LEFT}" x2="{right}" y1="{bottom}" y2="{bottom}"/>')
+    middle = (LEFT + right) / 2
+    log = " (log)"
+    parts.append(
+        f'<text class="label" x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">'
+        f"{escape(chart.x_label)}{log if xs.log else ''}</text>"
+    )
+    y = (top + bottom) / 2
+    parts.append(
+        f'<text class="label" transform="translate(14 {y:.0f}) rotate(-90)" text-anchor="middle">'
+        f"{escape(chart.y_label)}{log if ys.log else ''}</text>"
+    )
+    return parts
+
+
+def _line(series: Series, index: int, xs: Scale, ys: Scale) -> str:
+    points = sorted(series.points, key=lambda point: point.x)
+    parts = [f'<g class="s{index % SERIES_COLOURS}{" faint" if series.faint else ""}">']
+    if len(points) > 1 and not series.faint:
+        path = " ".join(f"{xs(p.x):.1f},{ys(p.y):.1f}" for p in points)
+        dash = DASHES[index % len(DASHES)]
+        parts.append(f'<polyline class="line" points="{path}"' + (f' stroke-dasharray="{dash}"' if dash else "") + "/>")
+    for point in points:
+        x, y = xs(point.x), ys(point.y)
+        if point.low is not None and point.high is not None:
+            low, high = ys(point.low), ys(point.high)
+            parts.append(
+                f'<path class="whisker" d="M{x:.1f} {low:.1f}V{high:.1f}'
+                f'M{x - 4:.1f} {low:.1f}h8M{x - 4:.1f} {high:.1f}h8"/>'
+            )
+        parts.append(_marker(index, x, y, f"{series.name}: {point.note}" if point.note else series.name))
+    return "".join(parts) + "</g>"
+
+
+def _marker(index: int, x: float, y: float, title: str = "") -> str:
+    inner = f"<title>{escape(title)}</title>" if title else ""
+    shape = index % 4
+    if shape == 0:
+        return f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="4">{inner}</circle>'
+    if shape == 1:
+        return f'<rect class="dot" x="{x - 3.5:.1f}" y="{y - 3.5:.1f}" width="7" height="7">{inner}</rect>'
+    path = f"M{x:.1f} {y - 5:.1f}l5 5l-5 5l-5 -5z" if shape == 2 else f"M{x:.1f} {y - 5:.1f}l5 9h-10z"
+    return f'<path class="dot" d="{path}">{inner}</path>'
+
+
+def _mark(mark: Mark, xs: Scale, top: float) -> str:
+    x = xs(mark.x)
+    anchor, shift = ("end", -5) if x > WIDTH / 2 else ("start", 5)
+    return (
+        f'<g class="mark {escape(mark.kind, quote=True)}"><title>{escape(mark.text)}</title>'
+        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{HEIGHT - BOTTOM}"/>'
+        f'<text x="{x + shift:.1f}" y="{top + 11:.0f}" text-anchor="{anchor}">{escape(mark.text)}</text></g>'
+    )
+
+
+def _legend_lines(series: Sequence[Series]) -> list[list[tuple[int, float]]]:
+    """Which series stand in which line of the legend, with their x: by an estimate of 7 pixels a character."""
+    lines: list[list[tuple[int, float]]] = [[]]
+    x = float(LEFT)
+    for index, one in enumerate(series):
+        width = 30 + 7.0 * len(one.name)
+        if x + width > WIDTH - RIGHT and lines[-1]:
+            lines.append([])
+            x = float(LEFT)
+        lines[-1].append((index, x))
+        x += width
+    return lines if series else []
+
+
+def _legend(series: Sequence[Series]) -> list[str]:
+    parts = []
+    for number, line in enumerate(_legend_lines(series)):
+        y = TOP + LEGEND_LINE * number
+        for index, x in line:
+            name = escape(series[index].name)
+            parts.append(f'<g class="s{index % SERIES_COLOURS}">{_marker(index, x + 6, y - 1)}</g>')
+            parts.append(f'<text class="legend" x="{x + 16:.0f}" y="{y + 3}">{name}</text>')
+    return parts
