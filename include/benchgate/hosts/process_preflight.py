@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 from pathlib import Path
 
 from benchgate.hosts.base import PreflightFinding, ServerSpec
@@ -11,6 +10,7 @@ from benchgate.hosts.process_facts import GIB, nvidia_smi
 from benchgate.hosts.process_table import LEASE_MARK, command_line, environment
 
 SHM = Path("/dev/shm")  # noqa: S108 - the kernel's own folder; it is only read
+_LISTEN = "0A"  # TCP_LISTEN in /proc/net/tcp
 MIN_FREE_DISK_GIB = 1.0  # logs and per-request records of a run
 MAX_GPU_USED_MIB = 1024  # a driver and a display server hold less; another engine holds more
 
@@ -155,13 +155,16 @@ def seeds(spec: ServerSpec) -> list[PreflightFinding]:
 
 
 def port_in_use(number: int) -> bool:
-    """Does somebody listen on this port? Connections that are winding down do not count."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    """Does somebody listen on this port? Connections that are winding down, or go out from it, do not count."""
+    for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
         try:
-            probe.bind(("", number))
+            rows = table.read_text().splitlines()[1:]
         except OSError:
-            return True
+            continue
+        for row in rows:
+            _, local, _, state = row.split()[:4]
+            if state == _LISTEN and int(local.rpartition(":")[2], 16) == number:
+                return True
     return False
 
 

@@ -59,6 +59,7 @@ class PlacementFolder:
     """The files of one placement."""
 
     def __init__(self, root: Path, lease: str) -> None:
+        self.root = root
         self.path = root / "placements" / lease
         self.lock = self.path / "lock"
 
@@ -89,7 +90,7 @@ class PlacementFolder:
     def write(self, state: LaunchState) -> None:
         """Write the state of a launch aside and rename it."""
         folder = self.launch_dir(str(state.supervisor))
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # a server may print what it was given
         _replace(folder / "state.json", json.dumps(_to_json(state), indent=1))
 
     def set_current(self, launch_id: str) -> None:

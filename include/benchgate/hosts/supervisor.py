@@ -38,7 +38,7 @@ class Supervisor:
     def __init__(self, request: dict[str, Any]) -> None:
         self.request = request
         self.lock: int = request["lock_fd"]  # held by being open
-        self.folder = PlacementFolder(Path(request["state_dir"]), request["lease"])
+        self.folder = PlacementFolder(Path(request["state_dir"]), request["facts"]["lease"])
         me = identify(os.getpid())
         assert me is not None
         owner = request["owner"]

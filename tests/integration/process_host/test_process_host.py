@@ -112,8 +112,8 @@ def test_workers_do_not_outlive_a_server_that_exits_nicely(host: ProcessHost):
 
 
 def test_a_killed_supervisor_takes_the_server_along_and_reap_finds_the_workers(host: ProcessHost):
-    handle = host.start(spec("--workers", "plain,daemon"))
-    workers = eventually(lambda: worker_pids(host, handle, 2))
+    handle = host.start(spec("--workers", "plain,daemon,titled"))
+    workers = eventually(lambda: worker_pids(host, handle, 3))
     server = json.loads(http(host, handle))["pid"]
 
     os.kill(ProcessId.parse(handle.id).pid, signal.SIGKILL)
@@ -151,6 +151,18 @@ def test_a_killed_owner_ends_its_server(host: ProcessHost):
     eventually(lambda: not alive(ProcessId.parse(handle.id)))
     assert [pid for pid in workers if running(pid)] == []
     host.stop(host.start(spec()))
+
+
+def test_a_new_run_waits_for_a_server_whose_owner_was_killed(host: ProcessHost):
+    with subprocess.Popen(["sleep", "600"]) as owner:
+        old = host.start(spec("--ignore-term", owner_pid=owner.pid))
+        eventually(lambda: answers(host, old))
+        owner.kill()
+
+    handle = host.start(spec(run="tiny.night-2"))
+
+    assert not host.status(old).running
+    host.stop(handle)
 
 
 def test_the_starter_may_end_and_the_server_lives_on(host: ProcessHost, benchgate_home: Path):

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from benchgate.errors import HostError
 from benchgate.hosts import get_host
-from benchgate.hosts.process import ProcessHost, _cpu_list
+from benchgate.hosts.process import ProcessHost
+from benchgate.hosts.process_start import cpu_list
 from benchgate.hosts.process_state import LaunchState, PlacementFolder
 from benchgate.hosts.process_table import ProcessId, identify
 from benchgate.spec.hosts import HostSpec, Inventory, PlacementSpec
@@ -103,14 +104,14 @@ def test_a_holder_is_one_whose_supervisor_lives(tmp_path: Path):
 @pytest.mark.parametrize("text", ["", "x", "1-", "0,,1", "-1", "3-2", "99999"])
 def test_a_cpu_set_that_cannot_be_is_refused_with_its_text(text: str):
     with pytest.raises(HostError, match="local/cpu"):
-        _cpu_list(text, "local/cpu")
+        cpu_list(text, "local/cpu")
 
 
 def test_a_cpu_set_becomes_a_list():
     first = min(os.sched_getaffinity(0))
 
-    assert _cpu_list(None, "x") == "-"
-    assert _cpu_list(f"{first}-{first},{first}", "x") == str(first)
+    assert cpu_list(None, "x") == "-"
+    assert cpu_list(f"{first}-{first},{first}", "x") == str(first)
 
 
 def test_a_host_is_found_by_name_and_an_unknown_one_names_the_known():
