@@ -33,7 +33,10 @@ def segments_of(pid: Path, shm: Path) -> "set[str]":
         if prefix in line:
             used.add(line.partition(prefix)[2].strip())
     for descriptor in (pid / "fd").iterdir():
-        target = str(descriptor.readlink())
+        try:
+            target = str(descriptor.readlink())
+        except FileNotFoundError:
+            continue  # it was closed while we looked
         if target.startswith(prefix):
             used.add(target[len(prefix) :])
     return used

@@ -9,6 +9,7 @@ from benchgate.errors import SeedError
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_REGISTRY = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9a-fA-F:]+\])(?::\d{1,5})?")
 _PATH = re.compile(r"[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)*")
 
 
@@ -56,6 +57,8 @@ def parse_reference(text: str) -> ImageReference:
         problem = "the digest must be sha256: and 64 hexadecimal digits"
     elif "@" in text and not digest:
         problem = "nothing stands after the @"
+    elif registry is not None and not _REGISTRY.fullmatch(registry):
+        problem = "a registry is a host name, with :port or without"
     elif not _PATH.fullmatch(path):
         problem = "a repository is lower-case letters, digits and . _ - between slashes"
     elif ":" in rest and not _TAG.fullmatch(tag):
