@@ -10,7 +10,6 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from benchgate.errors import BenchgateError
 from benchgate.names import run_key
-from benchgate.records import RunRecord
 from benchgate.steps.context import CampaignRun
 
 if TYPE_CHECKING:
@@ -80,10 +79,17 @@ def _plan(task: StepOperator, context: Context) -> str:
 
 def _pull_image(task: StepOperator, context: Context) -> Any:
     from benchgate.airflow.secrets import secret_values
-    from benchgate.steps.images import pull_images
+    from benchgate.airflow.warehouse import warehouse_url
+    from benchgate.steps.images import published_digests, pull_images
 
     campaign_run = _run_of(task, context)
-    pull_images(campaign_run, str(task.host), secrets=secret_values(campaign_run.campaign.secrets), say=_say)
+    pull_images(
+        campaign_run,
+        str(task.host),
+        secrets=secret_values(campaign_run.campaign.secrets),
+        published=lambda campaign: published_digests(campaign, warehouse_url()),
+        say=_say,
+    )
     reason = campaign_run.record.nothing_new_reason
     if reason:
         raise AirflowSkipException(reason)
@@ -112,10 +118,16 @@ def _seed_dataset(task: StepOperator, context: Context) -> list[str]:
 
 
 def _preflight(task: StepOperator, context: Context) -> None:
+    from benchgate.airflow.run_state import is_over
     from benchgate.steps.launching import preflight
 
     campaign_run = _run_of(task, context)
-    preflight(campaign_run, str(task.launch), run_is_over=lambda key: run_is_over(context, key), say=_say)
+    preflight(
+        campaign_run,
+        str(task.launch),
+        run_is_over=lambda key: is_over(context["ti"], key, this=campaign_run.run),
+        say=_say,
+    )
 
 
 def _start_server(task: StepOperator, context: Context) -> dict[str, str]:
@@ -174,39 +186,20 @@ def _validate(task: StepOperator, context: Context) -> int:
 
 
 def _load(task: StepOperator, context: Context) -> dict[str, int]:
+    from benchgate.airflow.assets import WAREHOUSE
     from benchgate.airflow.warehouse import warehouse_url
     from benchgate.steps.publishing import load
 
-    return load(_run_of(task, context), url=warehouse_url(), say=_say)
+    campaign_run = _run_of(task, context)
+    counts = load(campaign_run, url=warehouse_url(), say=_say)
+    context["outlet_events"][WAREHOUSE].extra = {"run": campaign_run.run}
+    return counts
 
 
 def _verdict(task: StepOperator, context: Context) -> None:
     from benchgate.steps.publishing import verdict
 
     verdict(_run_of(task, context), say=_say)
-
-
-def run_is_over(context: Context, key: str) -> bool:
-    """Whether a run of any campaign has ended, so that what it left on a host may go.
-
-    A run that says who owns it (a process on this machine) is over when its owner is gone. Else Airflow knows. A run
-    that nobody can tell about is not over: what is not known to be ours and stale is left alone.
-    """
-    from benchgate.artifacts import RunStore
-    from benchgate.steps.context import owner_is_gone
-
-    store = RunStore(key)
-    record = store.read(store.path("run.json"), RunRecord)
-    if record is None or key == run_key(context["dag"].dag_id, context["run_id"]):
-        return False
-    if record.state != "running" or owner_is_gone(record):
-        return True
-    try:
-        state = context["ti"].get_dagrun_state(record.campaign, record.airflow_run_id)
-    except Exception:
-        log.warning("Airflow does not know run %s; what it left is not touched", key, exc_info=True)
-        return False
-    return str(getattr(state, "value", state)) in ("success", "failed")
 
 
 _STEPS = {

