@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG, TaskGroup, TriggerRule
+from airflow.sdk import DAG, BaseOperator, TaskGroup, TriggerRule
 
 from benchgate import settings
 from benchgate.airflow.assets import WAREHOUSE
@@ -94,7 +94,7 @@ def _maker(path: Path) -> Make:
 
 def _seed_groups(
     campaign: CampaignSpec, inventory: Inventory, ledger: Ledger, make: Make, plan: StepOperator
-) -> dict[str, StepOperator]:
+) -> dict[str, BaseOperator]:
     """Per host: image, vocabularies, model, datasets, one after another. Gives the last task of each host."""
     last = {}
     for host in dict.fromkeys(launch.host for launch in ledger.launches):
@@ -106,8 +106,14 @@ def _seed_groups(
         if spec.kind == "docker":
             steps.insert(0, "pull_image")
         with TaskGroup(f"seed_{slug(host)}", tooltip=f"What servers on {host} need, verified by digest"):
-            tasks = [make(step, step, retries=2, retry_delay=timedelta(seconds=30), **common) for step in steps]
-        previous = plan
+            tasks: list[BaseOperator] = [
+                make(step, step, retries=2, retry_delay=timedelta(seconds=30), **common) for step in steps
+            ]
+            if campaign.approvals.changed_image and spec.kind == "docker":
+                from benchgate.airflow.approvals import ChangedImageApproval  # only campaigns that ask pay its import
+
+                tasks.insert(1, ChangedImageApproval(task_id="approve_changed_image", host=host))
+        previous: BaseOperator = plan
         for task in tasks:
             previous >> task
             previous = task
@@ -116,7 +122,7 @@ def _seed_groups(
 
 
 def _lanes(
-    campaign: CampaignSpec, inventory: Inventory, ledger: Ledger, make: Make, seeded: dict[str, StepOperator]
+    campaign: CampaignSpec, inventory: Inventory, ledger: Ledger, make: Make, seeded: dict[str, BaseOperator]
 ) -> list[StepOperator]:
     """Launches of one placement follow each other; lanes run at the same time. Gives every teardown."""
     launches = {launch.launch: launch for launch in ledger.launches}

@@ -75,7 +75,11 @@ def _report() -> None:
         message = nightly_message(runs, warehouse_url())
         return send(message) if message else "nothing to announce"
 
-    announce(write_reports())
+    from benchgate.airflow.approvals import RegressionApproval
+
+    written = write_reports()
+    approve = RegressionApproval(task_id="approve_announcement", runs=written)
+    announce(approve.output)
 
 
 def report_dag() -> DAG:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchgate.errors import BenchgateError
 from benchgate.records import CellOutcome, CellRecord, EndState, GateResult, RunRecord
+from benchgate.steps.approving import approvals_of
 from benchgate.steps.context import CampaignRun, now
 from benchgate.steps.launching import Say
 from benchgate.steps.measuring import why_not_measured
@@ -49,7 +50,7 @@ def load(run: CampaignRun, *, url: str | None = None, say: Say = print) -> dict[
     ok, reasons = expected_outcome(run.campaign, run.ledger, result.outcomes)
     finish_run(run, "nothing_new" if run.record.state == "nothing_new" else "success" if ok else "failed")
     migrate(url)
-    report = load_run(read_bundle(run.store, result, expectation=(ok, reasons)), url)
+    report = load_run(read_bundle(run.store, result, expectation=(ok, reasons), approvals=approvals_of(run)), url)
     counts = Counter(outcome.state.value for outcome in result.outcomes)
     say(
         f"loaded {report.cells} cells and {report.requests} requests of {run.run}"

@@ -116,7 +116,7 @@ def _into_volume(run: CampaignRun, host: str, folder: Path, volume: str, target:
     from benchgate.seeding.volume import fill_volume
 
     spec = run.inventory.hosts[host]
-    fill_volume(docker_host(run, host).engine, volume, folder, image=spec.client_image, report=say)
+    fill_volume(docker_host(run, host).engine, volume, folder, image=spec.client_image, report=say, run=run.run)
     return SeedMount(source=volume, target=target)
 
 

@@ -1,0 +1,33 @@
+"""Who let a run go on, and when: kept with the run's artifacts and in the warehouse."""
+
+from __future__ import annotations
+
+import json
+
+from benchgate.records import Approval, RunRecord
+from benchgate.steps.context import CampaignRun
+
+
+def approvals_of(run: CampaignRun) -> list[Approval]:
+    """Every answer that was given about a run, oldest first."""
+    try:
+        return [Approval.model_validate(item) for item in json.loads(run.store.path("approvals.json").read_text())]
+    except FileNotFoundError:
+        return []
+
+
+def keep_approval(key: str, approval: Approval, url: str | None = None) -> None:
+    """Add an answer to a run; also in the warehouse, when the run is loaded already."""
+    from benchgate.warehouse.approvals import add_approval
+
+    run = CampaignRun(key)
+    known = [*approvals_of(run), approval]
+    run.store.write_json(run.store.path("approvals.json"), [item.model_dump(mode="json") for item in known])
+    add_approval(key, approval, url)
+
+
+def end_rejected(key: str, reason: str) -> None:
+    """A person said no: nothing of the run is measured, and every cell says why."""
+    run = CampaignRun(key)
+    record = RunRecord.model_validate({**dict(run.record), "state": "nothing_new", "nothing_new_reason": reason})
+    run.store.write(run.store.path("run.json"), record)
