@@ -71,7 +71,8 @@ async def _report(channel: Channel, worker: Worker) -> None:
 
 def main() -> None:
     """Serve the parent on the socket whose number is the only argument."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C reaches every process; the parent tells us
+    for one in (signal.SIGINT, signal.SIGTERM):  # both may reach the whole process group; the parent tells us
+        signal.signal(one, signal.SIG_IGN)
     sock = socket.socket(fileno=int(sys.argv[1]))
     sock.setblocking(False)
     with event_loop() as loop:

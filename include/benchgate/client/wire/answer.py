@@ -136,7 +136,7 @@ class Answer:
                 finish = choice.get("finish_reason")
                 if finish:
                     self.finish_reason = finish if type(finish) is str else str(finish.get("type", finish))
-        elif "usage" not in chunk or type(payload) is NamedEvent:
+        elif not chunk.get("usage") or "error" in chunk or type(payload) is NamedEvent:
             self._fail(chunk, payload)
         usage = chunk.get("usage")
         if usage:

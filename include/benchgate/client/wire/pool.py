@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 import ssl
 from time import monotonic
@@ -90,7 +91,8 @@ class Pool:
             except ssl.SSLError as error:
                 raise ConnectError(f"TLS with {self._where} failed: {error}") from None
             except OSError as error:
-                raise ConnectError(f"cannot connect to {self._where}: {error.strerror or error}") from None
+                why = os.strerror(error.errno) if error.errno else str(error)
+                raise ConnectError(f"cannot connect to {self._where}: {why}") from None
             connection.connect_s = monotonic() - started
             self.slowest_connect_s = max(self.slowest_connect_s, connection.connect_s)
             self.opened += 1
