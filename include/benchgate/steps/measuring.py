@@ -93,7 +93,7 @@ def _measure(run: CampaignRun, cell: PlannedCell, say: Say, *, again: bool) -> C
     def window_begins() -> None:
         lines_before[0] = sum(1 for _ in host.log_lines(handle))
 
-    watch = ClientWatch(cell.cell, run.store, run.store.path("progress.json"), say, window_begins)
+    watch = ClientWatch(cell.cell, run.store, run.store.cell_path(cell.cell, "progress.json"), say, window_begins)
     with tempfile.TemporaryDirectory(prefix="benchgate-cell-") as folder:
         output = Path(folder)
         metrics = MetricsWatch(

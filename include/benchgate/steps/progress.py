@@ -63,7 +63,7 @@ def _doing(run: CampaignRun, record: LaunchRecord, results: list[CellRecord | No
 
 def _inside(run: CampaignRun, cell: str) -> str:
     try:
-        progress = json.loads(run.store.path("progress.json").read_text())
+        progress = json.loads(run.store.cell_path(cell, "progress.json").read_text())
     except (FileNotFoundError, ValueError):
         return ""
     return f": {in_words(progress)}" if progress.get("cell") == cell else ""

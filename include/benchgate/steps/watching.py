@@ -15,7 +15,7 @@ _KEEP_EVERY_S = 2.0
 
 
 class ClientWatch:
-    """Takes the client's output line by line. Progress goes to the task log now and then, and to ``progress.json``."""
+    """Takes the client's output line by line. Progress goes to the task log now and then, and to a file."""
 
     def __init__(
         self,
