@@ -123,6 +123,7 @@ def proxy_for(scheme: str, host: str, port: int, environment: Mapping[str, str])
         login = f"{unquote(url.username)}:{unquote(url.password or '')}"
         authorization = "Basic " + base64.b64encode(login.encode()).decode()
         register(url.password)
+        register(unquote(url.password or ""))
         register(authorization)
     return Proxy(url.hostname or "", url.port or 80, authorization)
 
