@@ -43,16 +43,21 @@ class ProcessHost:
         return process_facts.host_facts(self.name)
 
     def preflight(self, spec: ServerSpec, *, run_is_over: Callable[[str], bool]) -> list[PreflightFinding]:
-        """See :meth:`benchgate.hosts.base.Host.preflight`."""
+        """See :meth:`benchgate.hosts.base.Host.preflight`.
+
+        A task that is tried again is the only one at work on its launch: what its killed predecessor left goes.
+        """
         folder = self._folder(spec.placement)
-        removed = process_end.remove_stale(self.name, folder, run_is_over)
+        removed = process_end.remove_stale(self.name, folder, run_is_over, again=(spec.run, spec.arm))
         holder = folder.holder()
+        free = holder is None and not folder.held()
         where = f"{self.name}/{spec.placement}"
+        by = holder.holder() if holder else "a launch that is just starting"
         held = PreflightFinding(
             "leftovers",
-            ok=holder is None,
-            message=f"{where} is free" if holder is None else f"{where} is held by {holder.holder()}",
-            remedy=None if holder is None else "wait for that run, or stop it",
+            ok=free,
+            message=f"{where} is free" if free else f"{where} is held by {by}",
+            remedy=None if free else "wait for that run, or stop it",
             removed=removed,
         )
         return [held, *process_preflight.check(spec)]

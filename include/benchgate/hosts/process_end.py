@@ -39,11 +39,16 @@ def sweep(folder: PlacementFolder, state: LaunchState | None = None) -> list[str
     return [secrets.mask(word) for word in words]
 
 
-def remove_stale(host: str, folder: PlacementFolder, run_is_over: Callable[[str], bool]) -> list[str]:
-    """End the launch of a placement when its run is over, and what earlier ones left; says what was ended."""
+def remove_stale(
+    host: str, folder: PlacementFolder, run_is_over: Callable[[str], bool], *, again: tuple[str, str] | None = None
+) -> list[str]:
+    """End the launch of a placement when its run is over, and what earlier ones left; says what was ended.
+
+    ``again`` is the run and arm that is about to be launched there: an earlier attempt of it is its own to replace.
+    """
     removed = []
-    holder = folder.holder()
-    if holder is not None and run_is_over(holder.run):
+    holder = folder.settled_holder()
+    if holder is not None and ((holder.run, holder.arm) == again or run_is_over(holder.run)):
         end(folder, holder, STALE_GRACE_S)
         removed.append(f"server of {holder.holder()}, on {host}/{holder.placement}")
     return removed + _sweep_if_free(folder, None)

@@ -12,7 +12,6 @@ from benchgate.hosts import gpu
 from benchgate.records import GpuSample, HostFacts
 
 GIB = 2**30
-_GPU_QUERY = "--query-gpu=index,uuid,name,memory.total,driver_version"
 
 
 def host_facts(name: str) -> HostFacts:
@@ -20,7 +19,7 @@ def host_facts(name: str) -> HostFacts:
     import psutil
 
     memory = psutil.virtual_memory()
-    gpus = nvidia_smi(_GPU_QUERY)
+    gpus = gpu.parse_facts(nvidia_smi(gpu.query(gpu.FACT_FIELDS)))
     first = gpus[0] if gpus else None
     return HostFacts(
         host=name,
@@ -31,10 +30,11 @@ def host_facts(name: str) -> HostFacts:
         cpu_count=psutil.cpu_count(),
         memory_gib=round(memory.total / GIB, 2),
         free_memory_gib=round(memory.available / GIB, 2),
-        gpu_model=first[2] if first else None,
+        gpu_model=first.name if first else None,
         gpu_count=len(gpus) if gpus else None,
-        gpu_memory_gib=round(float(first[3]) / 1024, 2) if first and first[3].isdigit() else None,
-        driver=first[4] if first else None,
+        gpu_memory_gib=round(first.memory_total_gib, 2) if first and first.memory_total_gib else None,
+        driver=first.driver if first else None,
+        cuda=gpu.cuda_version(nvidia_smi(["nvidia-smi"])) if gpus else None,
     )
 
 
@@ -42,32 +42,18 @@ def gpu_samples(gpus: Sequence[str]) -> list[GpuSample]:
     """These GPUs (indexes or UUIDs) at this moment; empty where nvidia-smi is missing or does not answer."""
     at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     for fields, command in gpu.sample_queries(gpus):
-        try:
-            result = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-        except (OSError, subprocess.TimeoutExpired):
-            return []
-        rows = gpu.parse_samples(result.stdout, at, fields)
-        if result.returncode == 0 and rows:
+        if rows := gpu.parse_samples(nvidia_smi(command), at, fields):
             return rows
     return []
 
 
-def nvidia_smi(query: str) -> list[list[str]]:
-    """Rows of ``nvidia-smi QUERY`` in plain CSV; empty where there is no such command, no GPU, or no answer."""
+def nvidia_smi(command: Sequence[str]) -> str:
+    """What a command of :mod:`benchgate.hosts.gpu` prints; empty where there is no such program, or it fails."""
     try:
-        result = subprocess.run(
-            ["nvidia-smi", query, "--format=csv,noheader,nounits"],
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=False,
-        )
+        result = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return []
-    if result.returncode != 0:
-        return []
-    rows = [[cell.strip() for cell in line.split(",")] for line in result.stdout.splitlines() if line.strip()]
-    return [row for row in rows if len(row) == query.count(",") + 1]
+        return ""
+    return result.stdout if result.returncode == 0 else ""
 
 
 def _os_name() -> str | None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from benchgate.hosts import gpu
 from benchgate.hosts.base import PreflightFinding, ServerSpec
 from benchgate.hosts.process_facts import GIB, nvidia_smi
 from benchgate.hosts.process_table import LEASE_MARK, command_line, environment
+from benchgate.secrets import mask
 
 SHM = Path("/dev/shm")  # noqa: S108 - the kernel's own folder; it is only read
 _LISTEN = "0A"  # TCP_LISTEN in /proc/net/tcp
 MIN_FREE_DISK_GIB = 1.0  # logs and per-request records of a run
-MAX_GPU_USED_MIB = 1024  # a driver and a display server hold less; another engine holds more
+IDLE_GPU_GIB = 1.0  # a driver and a display server hold less; another engine holds more
 
 
 def check(spec: ServerSpec) -> list[PreflightFinding]:
@@ -24,43 +26,37 @@ def gpu_memory(spec: ServerSpec) -> list[PreflightFinding]:
     """Memory on the placement's GPUs that somebody already uses."""
     if not spec.gpus:
         return []
-    rows = nvidia_smi("--query-gpu=index,uuid,memory.used,memory.total")
-    if not rows:
-        return [
-            PreflightFinding(
-                "gpu_memory",
-                ok=False,
-                message=f"the placement names GPUs {', '.join(spec.gpus)}, and nvidia-smi shows none here",
-                remedy="install the driver, or correct gpus of the placement in hosts.yaml",
-            )
-        ]
-    users = nvidia_smi("--query-compute-apps=gpu_uuid,pid,used_memory")
-    return [_one_gpu(gpu, rows, users) for gpu in spec.gpus]
+    facts = gpu.parse_facts(nvidia_smi(gpu.query(gpu.FACT_FIELDS)))
+    users = gpu.parse_processes(nvidia_smi(gpu.query(gpu.APP_FIELDS, what="compute-apps")))
+    return [_one_gpu(wanted, facts, users) for wanted in spec.gpus]
 
 
-def _one_gpu(gpu: str, rows: list[list[str]], users: list[list[str]]) -> PreflightFinding:
-    row = next((row for row in rows if gpu in row[:2]), None)
-    if row is None:
+def _one_gpu(wanted: str, facts: list[gpu.GpuFact], users: list[gpu.GpuProcess]) -> PreflightFinding:
+    fact = next((fact for fact in facts if wanted in (fact.index, fact.uuid)), None)
+    if fact is None:
+        there = ", ".join(fact.index or "?" for fact in facts)
         return PreflightFinding(
             "gpu_memory",
             ok=False,
-            message=f"there is no GPU {gpu} here; there are {', '.join(row[0] for row in rows)}",
-            remedy="correct gpus of the placement in hosts.yaml",
+            message=f"there is no GPU {wanted} here; {f'there are {there}' if there else 'nvidia-smi shows none'}",
+            remedy="correct gpus of the placement in hosts.yaml" if there else "install the driver",
         )
-    _, uuid, used, total = row
-    if not used.isdigit():  # [N/A] on unified memory: the host's memory check covers it
-        return PreflightFinding("gpu_memory", ok=True, message=f"GPU {gpu} does not say how much memory is in use")
+    if fact.memory_used_gib is None:  # unified memory: the look at the host's memory covers it
+        message = f"GPU {fact.index} ({fact.name}) does not say how much of its memory is in use"
+        return PreflightFinding("gpu_memory", ok=True, message=message)
     holders = "; ".join(
-        f"pid {pid} holds {memory} MiB ({command_line(int(pid)) or 'not visible here'})"
-        for owner, pid, memory in users
-        if owner == uuid and pid.isdigit()
+        f"pid {user.pid} holds {user.memory_used_mib or 'unknown'} MiB "
+        f"({(command_line(user.pid) if user.pid else '') or user.name})"
+        for user in users
+        if user.gpu == fact.uuid
     )
-    busy = int(used) > MAX_GPU_USED_MIB
+    busy = fact.memory_used_gib > IDLE_GPU_GIB
+    message = f"GPU {fact.index}: {fact.memory_used_gib:.2f} of {fact.memory_total_gib or 0:.2f} GiB in use"
     return PreflightFinding(
         "gpu_memory",
         ok=not busy,
-        message=f"GPU {gpu}: {used} of {total} MiB in use" + (f": {holders}" if holders else ""),
-        remedy="end those processes; they are not Benchgate's" if busy else None,
+        message=f"{message}: {mask(holders)}" if holders else message,
+        remedy="end those processes; Benchgate does not touch what is not its own" if busy else None,
     )
 
 
@@ -171,8 +167,6 @@ def port_in_use(number: int) -> bool:
 def port_holder(number: int) -> str | None:
     """Who listens on a port: pid and command line; and that it is a Benchgate server, if it is one."""
     import psutil
-
-    from benchgate.secrets import mask
 
     try:
         connections = psutil.net_connections(kind="tcp")

@@ -16,12 +16,11 @@ from benchgate import secrets
 from benchgate.errors import HostError, LeaseHeld
 from benchgate.hosts.base import ServerHandle, ServerSpec
 from benchgate.hosts.process_end import sweep
-from benchgate.hosts.process_state import LaunchState, PlacementFolder
+from benchgate.hosts.process_state import SHORT_HOLD_S, LaunchState, PlacementFolder
 from benchgate.hosts.process_table import LEASE_MARK, ProcessId, alive, identify
 
 ADDRESS = "127.0.0.1"
 START_ANSWER_S = 30.0  # a supervisor answers in 0.1 s; this is a machine that swaps
-SHORT_HOLD_S = 3.0  # a look by housekeeping, or a start that is about to tell who it is
 ENDING_S = 25.0  # a server whose owner is gone is being ended
 # What a server inherits from this process. Everything else (a worker's connections, keys, proxies) stays out: it would
 # be no part of the arm's fingerprint, and no business of the server.

@@ -16,12 +16,14 @@ import fcntl
 import json
 import os
 import shutil
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from benchgate.hosts.process_table import ProcessId, alive
 
+SHORT_HOLD_S = 3.0  # a look by housekeeping, or a start that has not yet said who it is
 KEEP_LAUNCHES = 4  # folders of earlier launches that stay on a placement; their logs are artifacts of their runs
 
 
@@ -115,6 +117,20 @@ class PlacementFolder:
         """The launch that holds the lease now; None when its supervisor is gone."""
         state = self.current()
         return state if state is not None and alive(state.supervisor) else None
+
+    def held(self) -> bool:
+        """Is the lease taken at this moment?"""
+        lock = self.acquire()
+        if lock is not None:
+            os.close(lock)
+        return lock is None
+
+    def settled_holder(self) -> LaunchState | None:
+        """Like :meth:`holder`, but a launch that is just starting is waited for: it is about to tell who it is."""
+        deadline = time.monotonic() + SHORT_HOLD_S
+        while (holder := self.holder()) is None and self.held() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return holder
 
     def prune(self) -> None:
         """Remove the folders of all but the newest launches. Call it with the lease held."""

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -217,6 +218,41 @@ def test_preflight_removes_a_server_whose_run_is_over_and_says_so(host: ProcessH
     assert leftovers.ok
     assert "tiny.old" in leftovers.removed[0]
     assert not host.status(old).running
+
+
+def test_preflight_replaces_an_earlier_attempt_of_the_same_launch(host: ProcessHost):
+    old = host.start(spec())
+
+    findings = host.preflight(spec(), run_is_over=lambda _run: False)
+
+    leftovers = next(finding for finding in findings if finding.check == "leftovers")
+    assert leftovers.ok
+    assert len(leftovers.removed) == 1
+    assert not host.status(old).running
+
+
+@pytest.mark.parametrize("after_s", [0.02, 0.06, 0.1, 0.14, 0.18, 0.25, 0.4])
+def test_a_starter_that_is_killed_at_any_moment_leaves_nothing_for_long(
+    host: ProcessHost, benchgate_home: Path, after_s: float
+):
+    script = (
+        "from tests.integration.process_host.conftest import spec\n"
+        "from benchgate.hosts.process import ProcessHost\n"
+        "host = ProcessHost('local'); print('now', flush=True); host.start(spec(owner_pid=None))"
+    )
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen([sys.executable, "-c", script], env=env, stdout=subprocess.PIPE) as starter:
+        assert starter.stdout is not None
+        starter.stdout.readline()
+        time.sleep(after_s)
+        starter.kill()
+
+    findings = host.preflight(spec(), run_is_over=lambda _run: False)
+
+    assert next(finding for finding in findings if finding.check == "leftovers").ok
+    handle = host.start(spec())
+    host.stop(handle)
+    assert marked(benchgate_home) == []
 
 
 def test_preflight_refuses_a_placement_that_a_living_run_holds(host: ProcessHost):

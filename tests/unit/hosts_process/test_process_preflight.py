@@ -24,36 +24,36 @@ def smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     answers.mkdir()
     program = tmp_path / "nvidia-smi"
     program.write_text(
-        '#!/bin/sh\ncase "$1" in *compute-apps*) cat apps ;; *memory.used*) cat used ;; *) cat facts ;; esac\n'.replace(
+        '#!/bin/sh\ncase "$1" in *compute-apps*) cat apps ;; *query-gpu*) cat facts ;; *) cat banner ;; esac\n'.replace(
             "cat ", f"cat {answers}/"
         )
     )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
 
-    def say(*, used: str = "", apps: str = "", facts: str = "") -> None:
-        for name, text in (("used", used), ("apps", apps), ("facts", facts)):
+    def say(*, facts: str, apps: str = "", banner: str = "") -> None:
+        for name, text in (("banner", banner), ("apps", apps), ("facts", facts)):
             (answers / name).write_text(text)
 
     return say
 
 
-USED = "0, GPU-aa, 4, 143771\n1, GPU-bb, 98304, 143771\n"
+FACTS = "0, GPU-aa, NVIDIA H200, 143771, 4, 570.1\n1, GPU-bb, NVIDIA H200, 143771, 98304, 570.1\n"
 
 
 def test_a_gpu_in_use_is_refused_and_its_holder_named(smi):
-    smi(used=USED, apps=f"GPU-bb, {os.getpid()}, 98300\n")
+    smi(facts=FACTS, apps=f"GPU-bb, {os.getpid()}, python, 98300\n")
 
     free, busy = process_preflight.gpu_memory(spec(gpus=["0", "GPU-bb"]))
 
     assert free.ok
     assert not busy.ok
-    assert f"98304 of 143771 MiB in use: pid {os.getpid()} holds 98300 MiB" in busy.message
+    assert f"96.00 of 140.40 GiB in use: pid {os.getpid()} holds 98300.0 MiB" in busy.message
     assert "pytest" in busy.message
 
 
 def test_a_gpu_that_is_not_there_is_named_with_those_that_are(smi):
-    smi(used=USED)
+    smi(facts=FACTS)
 
     (finding,) = process_preflight.gpu_memory(spec(gpus=["7"]))
 
@@ -62,7 +62,7 @@ def test_a_gpu_that_is_not_there_is_named_with_those_that_are(smi):
 
 
 def test_a_gpu_that_does_not_say_its_memory_is_not_called_empty(smi):
-    smi(used="0, GPU-aa, [N/A], [N/A]\n")
+    smi(facts="0, GPU-aa, NVIDIA GB10, [N/A], [N/A], 580.1\n")
 
     (finding,) = process_preflight.gpu_memory(spec(gpus=["0"]))
 
@@ -80,19 +80,20 @@ def test_gpus_without_a_driver_are_refused(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_cpu_placement_asks_no_gpu(smi):
-    smi(used=USED)
+    smi(facts=FACTS)
 
     assert process_preflight.gpu_memory(spec()) == []
 
 
 def test_gpu_facts_are_read_and_absent_ones_are_unknown(smi, monkeypatch: pytest.MonkeyPatch):
-    smi(facts="0, GPU-aa, NVIDIA H200, 143771, 570.1\n1, GPU-bb, NVIDIA H200, 143771, 570.1\n")
+    smi(facts=FACTS, banner="| NVIDIA-SMI 570.1   Driver Version: 570.1   CUDA Version: 13.0 |")
 
     with_gpus = process_facts.host_facts("here")
     monkeypatch.setenv("PATH", "/nonexistent")
     without = process_facts.host_facts("here")
 
     assert (with_gpus.gpu_model, with_gpus.gpu_count, with_gpus.driver) == ("NVIDIA H200", 2, "570.1")
+    assert with_gpus.cuda == "13.0"
     assert with_gpus.gpu_memory_gib == pytest.approx(140.4, abs=0.01)
     assert (without.gpu_model, without.gpu_count, without.gpu_memory_gib) == (None, None, None)
     assert without.cpu_count == os.cpu_count()
