@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +78,7 @@ def from_frame(frame: pd.DataFrame) -> list[MeasuredCell]:
     return [from_row({key: known(value) for key, value in row.items()}) for row in frame.to_dict("records")]
 
 
-def from_row(row: Mapping[Hashable, Any]) -> MeasuredCell:
+def from_row(row: Mapping[Any, Any]) -> MeasuredCell:
     """One row; see :func:`from_frame`."""
     host = row.get("host")
     placement = str(row["placement"])

@@ -49,9 +49,14 @@ class _Effect:
 
 
 def compare(
-    cells: Iterable[MeasuredCell], baseline: str | None = None, home: Mapping[str, str] | None = None
+    cells: Iterable[MeasuredCell],
+    baseline: str | Mapping[str, str] | None = None,
+    home: Mapping[str, str] | None = None,
 ) -> list[Comparison]:
-    """Every arm of one run against ``baseline`` (default: the arm of the first cell), every metric apart.
+    """Every arm of one run against its baseline, every metric apart.
+
+    ``baseline`` is the arm that all others are divided by (default: the arm of the first cell), or maps each arm to
+    its own; an arm that the map leaves out or maps to itself is compared with none.
 
     Published cells are compared with published cells. Where a side has none, cells that were measured and refused by
     a gate are compared with each other and the result says ``unpublishable``: for engineers, never for quoting.
@@ -60,14 +65,18 @@ def compare(
     rows = [cell for cell in cells if cell.end_state in ("published", "unpublishable")]
     if not rows:
         return []
-    base = baseline if baseline is not None else rows[0].arm
     groups: dict[tuple[str, int | None, float | None], list[MeasuredCell]] = defaultdict(list)
     for cell in rows:
         groups[(cell.workload, cell.users, cell.request_rate)].append(cell)
-    arms = list(dict.fromkeys(cell.arm for cell in rows if cell.arm != base))
+    arms = list(dict.fromkeys(cell.arm for cell in rows))
+    if isinstance(baseline, Mapping):
+        pairs = [(arm, baseline[arm]) for arm in arms if baseline.get(arm, arm) != arm]
+    else:
+        one = baseline if baseline is not None else rows[0].arm
+        pairs = [(arm, one) for arm in arms if arm != one]
     found = []
     for group in groups.values():
-        for arm in arms:
+        for arm, base in pairs:
             sides = _sides(group, base, arm)
             if sides is not None:
                 basis, of_base, of_arm = sides

@@ -59,7 +59,7 @@ def compare_references(cells: Iterable[ReferenceCell], baselines: Mapping[str, s
     for cell in cells:
         by_source[cell.source].append(cell)
     for source, stated in by_source.items():
-        base = (baselines or {}).get(source) or _behind(stated)
+        base = (baselines or {}).get(source) or default_baseline(stated)
         at = {(cell.workload, cell.users, cell.request_rate, cell.arm): cell for cell in stated}
         for cell in stated:
             other = at.get((cell.workload, cell.users, cell.request_rate, base))
@@ -96,7 +96,7 @@ def _stated(cell: ReferenceCell, other: ReferenceCell, metric: str, ours: float,
     )
 
 
-def _behind(cells: list[ReferenceCell]) -> str:
+def default_baseline(cells: list[ReferenceCell]) -> str:
     """The arm with the lowest throughput in most cells; the first named when none leads."""
     losses: dict[str, int] = {cell.arm: 0 for cell in cells}
     groups: dict[tuple[str, int | None, float | None], list[ReferenceCell]] = defaultdict(list)

@@ -23,7 +23,6 @@ class RunHeader:
     airflow_run_id: str
     benchgate_version: str
     campaign_yaml: str
-    baseline_arm: str | None = None
     nothing_new_reason: str | None = None
     expectation_met: bool | None = None
     expectation_reason: str | None = None
