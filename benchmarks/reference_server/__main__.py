@@ -32,6 +32,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--api-key", help="refuse requests without this key")
     parser.add_argument("--accept-delay-ms", type=float, default=0.0, help="slow accept")
     parser.add_argument("--backlog", type=int, default=Options.backlog, help="length of the accept queue")
+    parser.add_argument("--scenario-in-prompt", action="store_true", help='a prompt may say "scenario=NAME"')
     parser.add_argument("--idle-close-ms", type=float, help="close kept-alive connections that are idle this long")
     return parser
 
@@ -50,7 +51,13 @@ def main(argv: list[str] | None = None) -> int:
         given = {"scenario": args.scenario, "ttft_ms": args.ttft_ms, "itl_ms": args.itl_ms}
         settings = Settings().changed(given | ({"tokens": args.tokens} if args.tokens else {}))
         options = Options(
-            settings, args.max_model_len, args.api_key, args.accept_delay_ms, args.backlog, args.idle_close_ms
+            settings,
+            args.max_model_len,
+            args.api_key,
+            args.accept_delay_ms,
+            args.backlog,
+            args.idle_close_ms,
+            args.scenario_in_prompt,
         )
         server = ReferenceServer(args.host, args.port, options)
     except (ScheduleError, OSError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from benchmarks.reference_server.server import ReferenceServer
 
 VERSION = "simulated-1"
+_SCENARIO = re.compile(r"\bscenario=([\w:]+)")
 ENDPOINTS = {"/v1/chat/completions": "chat", "/v1/completions": "completions"}
 UNDERSTOOD = {
     "model",
@@ -120,6 +122,8 @@ def read_completion(endpoint: str, data: bytes, accepts: str, server: ReferenceS
         raise BadRequest("max_tokens must be at least 1")
     model = str(body.get("model", ""))
     settings = _settings(model, body.get("simulate"), server.options.settings)
+    if server.options.scenario_in_prompt and (named := _SCENARIO.search(prompt[:200])):
+        settings = settings.changed({"scenario": named[1]})
     options = body.get("stream_options")
     request = Request(
         endpoint=endpoint,

@@ -37,6 +37,7 @@ class Options:
     accept_delay_ms: float = 0.0
     backlog: int = 4096
     idle_close_ms: float | None = None
+    scenario_in_prompt: bool = False  # a prompt may name its scenario: "scenario=stall"
 
 
 class _Accept:

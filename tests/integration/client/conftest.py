@@ -36,6 +36,11 @@ class Measured:
     pairs: list[Pair]
     truth: list[RequestTruth]
 
+    @property
+    def records(self) -> list[RequestRecord]:
+        """The measured requests; the client may have asked a question or two before."""
+        return [record for record in self.result.records if record.phase == "measured"]
+
 
 def measure(
     server: RunningServer, scenario: str, *, simulate: dict[str, object] | None = None, **config: object
@@ -60,6 +65,6 @@ def measure(
     pairs = [
         Pair(record, by_id[f"{record.phase}-{record.request_id}"])
         for record in result.records
-        if f"{record.phase}-{record.request_id}" in by_id
+        if record.phase == "measured" and f"{record.phase}-{record.request_id}" in by_id
     ]
     return Measured(result, pairs, truth)
