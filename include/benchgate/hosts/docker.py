@@ -44,14 +44,18 @@ class DockerHost:
         self.spec = spec
         self.engine = engine or DockerEngine(name, connection_of(name, spec))
         self._probes: dict[str, Probe] = {}
+        self._run = containers.NO_RUN  # on whose behalf helpers look at the host
 
     def facts(self) -> HostFacts:
         """What the engine and the machine say about themselves now. What nobody says stays None."""
-        return docker_facts.host_facts(self.engine, self.spec)
+        with containers.on_behalf_of(self._run):
+            return docker_facts.host_facts(self.engine, self.spec)
 
     def preflight(self, spec: ServerSpec, *, run_is_over: Callable[[str], bool]) -> list[PreflightFinding]:
         """Look before a launch. Removes what is ours and stale; never touches anything else."""
-        return docker_preflight.preflight(self.engine, self.spec, spec, run_is_over=run_is_over)
+        self._run = spec.run
+        with containers.on_behalf_of(spec.run):
+            return docker_preflight.preflight(self.engine, self.spec, spec, run_is_over=run_is_over)
 
     def start(self, spec: ServerSpec) -> ServerHandle:
         """Create and start the server under the placement's fixed name.
@@ -177,20 +181,28 @@ class DockerHost:
         for beside in (docker_client.client_container_name(handle.name), probe_name(handle.name)):
             self._remove_beside(handle, beside)
         self._probes.pop(handle.id, None)
-        if containers.inspect(self.engine, handle.id) is None:
+        found = containers.inspect(self.engine, handle.id)
+        if found is None:
             return docker_ended.exit_of(handle.name, handle.id) or ExitInfo()
-        segments = docker_shm.own_segments(self.engine, self.spec.client_image, handle.id)
-        try:
-            self._ask_to_stop(handle, grace_s)
-            ended = containers.inspect(self.engine, handle.id)
-            how = containers.exit_info(ended["State"]) if ended else ExitInfo()
-            if ended:
-                docker_ended.keep(handle.name, handle.id, self.log_lines(handle), how)
-            return how
-        finally:
-            containers.remove(self.engine, handle.id)
-            with contextlib.suppress(HostError):  # the next preflight names what stayed
-                docker_shm.remove_segments(self.engine, self.spec.client_image, segments)
+        self._run = found["Config"]["Labels"].get(names.LABEL_RUN, containers.NO_RUN)
+        with containers.on_behalf_of(self._run):
+            segments = docker_shm.own_segments(self.engine, self.spec.client_image, handle.id)
+            try:
+                return self._end(handle, grace_s)
+            finally:
+                containers.remove(self.engine, handle.id)
+                with contextlib.suppress(HostError):  # the next preflight names what stayed
+                    docker_shm.remove_segments(self.engine, self.spec.client_image, segments)
+
+    def _end(self, handle: ServerHandle, grace_s: float) -> ExitInfo:
+        """Stop the server and keep its log and how it ended."""
+        self._ask_to_stop(handle, grace_s)
+        ended = containers.inspect(self.engine, handle.id)
+        if ended is None:
+            return ExitInfo()
+        how = containers.exit_info(ended["State"])
+        docker_ended.keep(handle.name, handle.id, self.log_lines(handle), how)
+        return how
 
     def _remove_beside(self, handle: ServerHandle, name: str) -> None:
         """Remove our client or probe of this server; one that belongs to a later server of the placement stays."""
@@ -210,7 +222,8 @@ class DockerHost:
 
     def gpu_memory_returned(self, gpus: Sequence[str], *, timeout_s: float = 60.0) -> bool | None:
         """After :meth:`stop`: is the memory of the placement's GPUs free again? None where there is no GPU to ask."""
-        return docker_gpu.memory_returned(self.engine, self.spec.client_image, gpus, timeout_s=timeout_s)
+        with containers.on_behalf_of(self._run):
+            return docker_gpu.memory_returned(self.engine, self.spec.client_image, gpus, timeout_s=timeout_s)
 
     def reap(self, *, run_is_over: Callable[[str], bool]) -> list[str]:
         """Remove everything on this engine that is labelled ours and whose run is over."""

@@ -6,6 +6,7 @@ import contextlib
 import signal
 import uuid
 from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -153,11 +154,22 @@ class HelperResult:
     stderr: bytes
 
 
-def helper_labels(
-    role: str, run: str = NO_RUN, campaign: str = "", arm: str = "", placement: str = ""
-) -> dict[str, str]:
+_run: ContextVar[str] = ContextVar("run", default=NO_RUN)
+
+
+@contextlib.contextmanager
+def on_behalf_of(run: str) -> Iterator[None]:
+    """While inside, helper containers carry this campaign run, so that they go with it when the worker is killed."""
+    before = _run.set(run)
+    try:
+        yield
+    finally:
+        _run.reset(before)
+
+
+def helper_labels(role: str) -> dict[str, str]:
     """Labels of a helper container, so that the reaper finds one whose worker was killed."""
-    return names.labels(campaign=campaign, run=run, arm=arm, placement=placement, role=role, created=now_utc())
+    return names.labels(campaign="", run=_run.get(), arm="", placement="", role=role, created=now_utc())
 
 
 @contextlib.contextmanager

@@ -18,7 +18,8 @@ from benchgate.hosts import docker_containers as containers
 from benchgate.hosts import docker_shm
 from benchgate.hosts.docker_engine import DockerEngine
 
-HELPER_LIFETIME = timedelta(hours=2)  # of containers that belong to no run: looks last seconds, volume fills an hour
+# Of containers that belong to no run: looks of `benchgate hosts` last seconds, filling a volume by hand an hour.
+LIFETIMES = {"helper": timedelta(minutes=10), "seeder": timedelta(hours=2)}
 TEMPORARY = f"{names.LABEL_PREFIX}.temporary"  # label of networks and volumes that live no longer than their run
 _ORDER = {"client": 0, "probe": 1, "helper": 2, "seeder": 3, "server": 4}  # what joined a namespace goes before it
 
@@ -32,7 +33,7 @@ def is_stale(labels: dict[str, str], *, now: datetime, run_is_over: Callable[[st
         created = datetime.fromisoformat(labels[names.LABEL_CREATED])
     except (KeyError, ValueError):
         return True  # ours, of no run, and without a birth date: nothing of today's code makes such a thing
-    return now - created > HELPER_LIFETIME
+    return now - created > LIFETIMES.get(labels.get(names.LABEL_ROLE, ""), timedelta(hours=2))
 
 
 def describe(container: dict[str, Any]) -> str:

@@ -82,6 +82,13 @@ def fill_volume(
         SeedError: there is nothing to send, no space, or a file did not arrive whole; nothing half-written is visible.
         HostError: the engine does not answer, or the image is not there.
     """
+    with containers.on_behalf_of(run):
+        return _fill(engine, volume, folder, image=image, report=report)
+
+
+def _fill(
+    engine: DockerEngine, volume: str, folder: Path, *, image: str, report: Callable[[str], None]
+) -> list[SeedFile]:
     files = list(seed_tree(folder))
     if not files:
         raise SeedError(f"host {engine.host}: volume {volume}: {folder} holds no files to send")
@@ -89,11 +96,11 @@ def fill_volume(
     _ensure_volume(engine, volume)
     missing: list[str] = []
     for _ in range(_ATTEMPTS):
-        state = volume_state(engine, volume, image=image, run=run)
+        state = volume_state(engine, volume, image=image)
         if all(state.holds(file) for file in files):
             report(f"{engine.host}: volume {volume} holds {len(files)} files, {_size(files)}, verified")
             return files
-        missing = _send(engine, volume, base, files, state, image=image, report=report, run=run)
+        missing = _send(engine, volume, base, files, state, image=image, report=report)
         if not missing:
             report(f"{engine.host}: volume {volume} filled: {len(files)} files, {_size(files)}, verified there")
             return files
@@ -103,7 +110,7 @@ def fill_volume(
     )
 
 
-def volume_state(engine: DockerEngine, volume: str, *, image: str, run: str = containers.NO_RUN) -> VolumeState:
+def volume_state(engine: DockerEngine, volume: str, *, image: str) -> VolumeState:
     """Look into a volume. One that does not exist holds nothing."""
     try:
         with engine.doing(f"cannot look at volume {volume}"):
@@ -112,7 +119,7 @@ def volume_state(engine: DockerEngine, volume: str, *, image: str, run: str = co
         if isinstance(error.__cause__, NotFound):
             return VolumeState({}, frozenset())
         raise
-    body = _body(image, volume, ["state"], run)
+    body = _body(image, volume, ["state"])
     result = containers.run_helper(engine, body, role="seeder", timeout_s=_VERIFY_S)
     answer = json.loads(containers.checked(result, engine, f"looking into volume {volume}"))
     return VolumeState(answer["manifest"], frozenset(answer["arrived"]))
@@ -127,7 +134,6 @@ def _send(
     *,
     image: str,
     report: Callable[[str], None],
-    run: str,
 ) -> list[str]:
     """Send what is missing through a container that has not started yet; starting it verifies and puts in place."""
     token = uuid.uuid4().hex[:12]
@@ -136,7 +142,7 @@ def _send(
     to_send = missing_files(files, state)
     api = engine.api_with_timeout(_SEND_S)
     try:
-        with containers.temporary(engine, _body(image, volume, ["commit", plan], run), role="seeder") as container:
+        with containers.temporary(engine, _body(image, volume, ["commit", plan]), role="seeder") as container:
             with engine.connecting():
                 try:
                     _put_all(api, container, base, to_send, token, _Reporter(engine.host, volume, to_send, report))
@@ -191,12 +197,12 @@ def _ensure_volume(engine: DockerEngine, volume: str) -> None:
         engine.api.create_volume(volume, labels={names.LABEL_OWNER: names.OWNER, names.LABEL_ROLE: "seed"})
 
 
-def _body(image: str, volume: str, command: list[str], run: str) -> dict[str, Any]:
+def _body(image: str, volume: str, command: list[str]) -> dict[str, Any]:
     return helper_body(
         image,
         _AGENT.read_text(),
         command,
-        labels=containers.helper_labels("seeder", run=run),
+        labels=containers.helper_labels("seeder"),
         mounts=[Mount(volume, _SEED, read_only=False)],
     )
 

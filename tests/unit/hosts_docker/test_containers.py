@@ -13,7 +13,7 @@ from benchgate import names
 from benchgate.hosts.docker_client import split_stamped, time_of
 from benchgate.hosts.docker_containers import create_remedy, describe_holder, exit_info
 from benchgate.hosts.docker_network import winner
-from benchgate.hosts.reaper import HELPER_LIFETIME, describe, is_stale
+from benchgate.hosts.reaper import LIFETIMES, describe, is_stale
 
 NOW = datetime(2026, 6, 1, tzinfo=timezone.utc)
 
@@ -115,10 +115,10 @@ def test_a_container_goes_when_its_run_is_over_and_not_before() -> None:
 
 
 def test_a_helper_of_no_run_goes_when_it_is_past_any_use() -> None:
-    labels = {names.LABEL_RUN: "none", names.LABEL_CREATED: NOW.isoformat()}
+    labels = {names.LABEL_RUN: "none", names.LABEL_CREATED: NOW.isoformat(), names.LABEL_ROLE: "helper"}
 
     assert not is_stale(labels, now=NOW + timedelta(minutes=5), run_is_over=lambda run: True)
-    assert is_stale(labels, now=NOW + HELPER_LIFETIME + timedelta(seconds=1), run_is_over=lambda run: False)
+    assert is_stale(labels, now=NOW + LIFETIMES["helper"] + timedelta(seconds=1), run_is_over=lambda run: False)
     assert is_stale({names.LABEL_RUN: "none", names.LABEL_CREATED: "?"}, now=NOW, run_is_over=lambda run: False)
 
 
