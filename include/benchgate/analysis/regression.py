@@ -124,6 +124,14 @@ def comparable(series: NightlySeries) -> tuple[tuple[Night, ...], str]:
     return nights, ""
 
 
+def past_changes(series: NightlySeries) -> list[int]:
+    """Indexes of the nights at which the series changed its level in the past, for a chart."""
+    nights, _ = comparable(series)
+    values = [_scaled(series.measure, night.value) for night in nights]
+    offset = len(series.nights) - len(nights)
+    return [offset + index for index in change_points(values, rules_of(series.measure).assumed_noise / 3)]
+
+
 def _as_cell(series: NightlySeries, night: Night) -> MeasuredCell:
     return MeasuredCell(
         run=night.run,
