@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -65,8 +66,6 @@ def test_a_host_that_no_arm_uses_is_refused(folder: Path, capsys: pytest.Capture
 
 
 def test_fresh_reads_files_again(folder: Path, capsys: pytest.CaptureFixture[str]):
-    import os
-
     main(["seed", campaign(folder)])
     times = (folder / "m.gguf").stat().st_atime_ns, (folder / "m.gguf").stat().st_mtime_ns
     (folder / "m.gguf").write_bytes(b"x.gguf")
