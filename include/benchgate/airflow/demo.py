@@ -102,9 +102,10 @@ def _watch(child: subprocess.Popen[bytes]) -> CampaignRun | None:
 def _tell(run: CampaignRun, returncode: int) -> int:
     """Print the comparison, what was published, what was not and why, and where everything is."""
     from benchgate.report.terminal import run_summary
+    from benchgate.steps.reporting import report_run
 
+    html = report_run(run.run, settings.warehouse_url())
     _print(run_summary(run.run, settings.warehouse_url()))
-    html = run.store.path("report.html")
     _print("")
     _print(f"report      {html}")
     _print(f"warehouse   {settings.warehouse_url()}")

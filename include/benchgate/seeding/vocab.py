@@ -116,13 +116,7 @@ def seed_vocab(name: str, report: Report = silent) -> SeedFact:
         SeedError: unknown, from no source, or of another content than its digest says.
         SpecError: ``include/vocab.yaml`` has mistakes.
     """
-    known = vocabularies()
-    if name not in known:
-        raise SeedError(
-            f"vocabulary {name!r} is unknown",
-            remedy=f"known are {', '.join(sorted(known))}; add others to {settings.include_dir() / 'vocab.yaml'}",
-        )
-    spec = known[name]
+    spec = _spec(name)
     target = vocab_dir() / f"{name}.tiktoken"
     what = f"vocabulary {name}"
     source = "local cache"
@@ -132,6 +126,32 @@ def seed_vocab(name: str, report: Report = silent) -> SeedFact:
             source = _fetch(name, spec, target, report)
         check_sha256(target, spec.sha256, what, fresh=True)
     return SeedFact(kind="vocab", name=name, digest=f"sha256:{spec.sha256}", source=source, path=str(target))
+
+
+def vocab_in_folder(name: str, folder: Path) -> SeedFact:
+    """A vocabulary that a host already has in a folder of its own: verified, nothing is fetched.
+
+    Raises:
+        SeedError: unknown, not there, or of another content than its digest says.
+    """
+    spec, target = _spec(name), folder / f"{name}.tiktoken"
+    if not target.is_file():
+        raise SeedError(
+            f"vocabulary {name}: there is no {target}",
+            remedy="put the file there, or remove vocab_dir of the host so that it is seeded",
+        )
+    check_sha256(target, spec.sha256, f"vocabulary {name}", fresh=True)
+    return SeedFact(kind="vocab", name=name, digest=f"sha256:{spec.sha256}", source=str(folder), path=str(target))
+
+
+def _spec(name: str) -> VocabSpec:
+    known = vocabularies()
+    if name not in known:
+        raise SeedError(
+            f"vocabulary {name!r} is unknown",
+            remedy=f"known are {', '.join(sorted(known))}; add others to {settings.include_dir() / 'vocab.yaml'}",
+        )
+    return known[name]
 
 
 def _fetch(name: str, spec: VocabSpec, target: Path, report: Report) -> str:

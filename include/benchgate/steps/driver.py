@@ -19,7 +19,6 @@ from benchgate.plan import launch_order, measuring_order
 from benchgate.records import RunRecord
 from benchgate.steps import launching, measuring, needles, planning, proving, publishing, readiness, seeding
 from benchgate.steps.context import CampaignRun, owner_is_gone
-from benchgate.steps.images import pull_images
 from benchgate.steps.launching import Say
 
 
@@ -82,6 +81,8 @@ def _seed(run: CampaignRun, options: DriverOptions, say: Say) -> None:
             lambda host=host: seeding.seed_dataset(run, host, say=say),  # type: ignore[misc]
         ]
         if run.inventory.hosts[host].kind == "docker":
+            from benchgate.steps.images import pull_images
+
             steps.insert(0, lambda host=host: pull_images(run, host, secrets=options.secrets, say=say))  # type: ignore[misc]
         for step in steps:
             try:

@@ -24,18 +24,24 @@ _DATASETS = "/datasets"
 def seed_vocab(run: CampaignRun, host: str, *, say: Say = print) -> list[SeedFact]:
     """Every vocabulary that an arm on ``host`` names, in one folder that its servers read."""
     from benchgate.seeding.vocab import seed_vocab as put
-    from benchgate.seeding.vocab import vocab_dir
+    from benchgate.seeding.vocab import vocab_dir, vocab_in_folder
 
     names = list(dict.fromkeys(name for model in _models(run, host) for name in model.vocab))
     if not names:
         return []
-    facts = [put(name, say) for name in names]
-    seeds = run.seeds(host)
-    if _is_docker(run, host):
-        mount = _into_volume(run, host, vocab_dir(), "benchgate-vocab", _VOCAB, say)
-        seeds = with_more(seeds, mounts=[mount], vocab_dir=_VOCAB)
+    folder = run.inventory.hosts[host].vocab_dir
+    if folder is not None and not _is_docker(run, host):
+        # the host's own folder, verified where it is: this machine may have no network
+        seeds = with_more(run.seeds(host), vocab_dir=folder)
+        facts = [vocab_in_folder(name, Path(folder).expanduser()) for name in names]
     else:
-        seeds = with_more(seeds, vocab_dir=str(vocab_dir()))
+        facts = [put(name, say) for name in names]
+        seeds = run.seeds(host)
+        if _is_docker(run, host):
+            mount = _into_volume(run, host, vocab_dir(), "benchgate-vocab", _VOCAB, say)
+            seeds = with_more(seeds, mounts=[mount], vocab_dir=_VOCAB)
+        else:
+            seeds = with_more(seeds, vocab_dir=str(vocab_dir()))
     sha256 = ",".join(sorted((fact.digest or "").removeprefix("sha256:") for fact in facts))
     run.save_seeds(with_more(seeds, facts=facts, vocab_sha256=sha256))
     return facts

@@ -1,0 +1,111 @@
+"""Step ``report``: findings back into the warehouse, the report and its companions into the run's artifacts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import yaml
+from pydantic import ValidationError
+
+from benchgate.artifacts import RunStore
+from benchgate.spec.campaign import CampaignSpec
+from benchgate.steps.client_args import bench_args
+
+if TYPE_CHECKING:
+    from benchgate.report.model import LedgerRow, RunReport
+
+
+def report_run(run: str, url: str | None = None, *, store: RunStore | None = None) -> str:
+    """Analyse a loaded run, write the findings, ``report.html``, ``report.md`` and ``reproduce.md``; says what it did.
+
+    Doing it again replaces all of it.
+
+    Raises:
+        WarehouseError: the run is not in the warehouse, or there is no usable warehouse.
+    """
+    from benchgate.analysis.findings_of_run import find_and_write
+    from benchgate.report.html import render
+    from benchgate.report.load import report_of
+    from benchgate.report.markdown import to_markdown
+    from benchgate.report.reproduce import to_reproduce
+
+    findings = find_and_write(run, url)
+    made = report_of(findings, url)
+    store = store or RunStore(run)
+    store.write_text(store.path("report.html"), render(made))
+    store.write_text(store.path("report.md"), to_markdown(made))
+    store.write_text(store.path("reproduce.md"), to_reproduce(made, client_commands(made)))
+    return (
+        f"{len(findings.comparisons)} comparisons, {len(findings.reversals)} reversals, "
+        f"{len(findings.regressions)} series judged; {store.path('report.html')}"
+    )
+
+
+def nightly_message(runs: Sequence[str], url: str | None = None) -> str | None:
+    """The one message about these runs, from the findings that :func:`report_run` wrote; None when nothing moved.
+
+    Raises:
+        WarehouseError: a run is not in the warehouse, or there is no usable warehouse.
+    """
+    from benchgate.analysis.alert import nightly_alert
+    from benchgate.analysis.read import read_regressions, read_run
+    from benchgate.warehouse.connect import open_warehouse, reading
+
+    bodies = []
+    engine = open_warehouse(url)
+    try:
+        with reading(engine) as connection:
+            for run in runs:
+                facts = read_run(connection, run)
+                alert = nightly_alert(facts.campaign, facts.started_at, read_regressions(connection, facts))
+                if alert is not None:
+                    bodies.append(alert.body)
+    finally:
+        engine.dispose()
+    return "\n\n".join(bodies) or None
+
+
+def load_sources_into_warehouse(url: str | None = None) -> int:
+    """Put what ``sources.yaml`` states into the warehouse; gives the number of values (0 without such a file).
+
+    Raises:
+        SpecError: the file has mistakes.
+    """
+    from benchgate import settings
+    from benchgate.analysis.write import write_sources
+    from benchgate.spec.load import load_sources
+
+    path = settings.include_dir() / "sources.yaml"
+    return write_sources(load_sources(path), url) if path.exists() else 0
+
+
+def client_commands(made: RunReport) -> Mapping[str, Sequence[str]]:
+    """Cell key -> arguments of the load generator that measured it; empty without a readable campaign file."""
+    try:
+        written = yaml.safe_load(made.header.campaign_yaml)
+        spec = CampaignSpec.model_validate(written)
+    except (yaml.YAMLError, ValidationError):
+        return {}
+    return {row.cell: _arguments(spec, row) for row in made.ledger if row.workload in spec.workloads}
+
+
+def _arguments(spec: CampaignSpec, row: LedgerRow) -> list[str]:
+    from benchgate.names import launch_key
+    from benchgate.records import PlannedCell
+
+    workload = spec.workloads[row.workload]
+    model = spec.model_of(row.arm).id if row.arm in spec.arms else spec.model.id
+    cell = PlannedCell(
+        cell=row.cell,
+        launch=launch_key(row.arm, row.host, row.placement),
+        arm=row.arm,
+        host=row.host,
+        placement=row.placement,
+        workload=row.workload,
+        users=row.users,
+        request_rate=row.request_rate,
+        repeat=row.repeat,
+    )
+    args = bench_args(workload, cell, base_url="http://SERVER", model=model, dataset=workload.dataset)
+    return args[: args.index("--progress")]
