@@ -256,7 +256,7 @@ def _with_effect(
         reasons.append(f"{CONFOUNDED}: no placement ran both arms")
     if effect.estimate is None:
         reasons.append("an interval needs at least two repeats of each arm")
-    visible = None if effect.estimate is None else effect.estimate.minimum_detectable
+    visible = None if effect.estimate is None else max(effect.estimate.minimum_detectable, RESOLUTION)
     fit = effect.two_way
     return replace(
         blank,

@@ -13,6 +13,7 @@ import yaml
 from sqlalchemy.engine import Connection
 
 from benchgate.analysis.cells import MeasuredCell, from_row
+from benchgate.analysis.findings import RegressionFinding
 from benchgate.analysis.measures import BY_NAME, MEASURES
 from benchgate.analysis.reference import ReferenceCell
 from benchgate.analysis.regression import LONGEST_HISTORY
@@ -38,6 +39,24 @@ MACHINE_PARTS = {
     "kernel": "host_kernel",
     "engine_version": "docker_version",
 }
+_REGRESSION_COLUMNS = (
+    "arm",
+    "workload",
+    "metric",
+    "answer",
+    "reason",
+    "method",
+    "nights",
+    "value",
+    "previous_value",
+    "change",
+    "change_low",
+    "change_high",
+    "smallest_visible_change",
+    "p_value",
+    "adjusted_p",
+    "new_tonight",
+)
 # names that reference values carry -> measure
 REFERENCE_METRICS = {"ttft_ms": "ttft_p50_ms", "tpot_ms": "tpot_p50_ms"}
 
@@ -217,6 +236,34 @@ def read_references(connection: Connection) -> tuple[list[ReferenceCell], dict[s
         if row["baseline_arm"]:
             baselines[row["source"]] = row["baseline_arm"]
     return [ReferenceCell(*key, values) for key, values in sorted(cells.items(), key=str)], baselines
+
+
+def read_regressions(connection: Connection, run: RunFacts) -> list[RegressionFinding]:
+    """The findings that were written for this run."""
+    table = t.regression_finding
+    query = sa.select(table).where(table.c.run_id == run.run_id).order_by(table.c.regression_finding_id)
+    found = []
+    for row in connection.execute(query).mappings():
+        users, rate = parse_load_label(row["load_label"])
+        found.append(
+            RegressionFinding(
+                run=run.run,
+                campaign=run.campaign,
+                placement=f"{row['host']}/{row['placement']}",
+                users=users,
+                request_rate=rate,
+                since_night=moment_text(row["since_night"]),
+                since_run=row["changed_since_run"],
+                what_changed={name: (a, b) for name, (a, b) in (row["what_changed"] or {}).items()},
+                **{name: row[name] for name in _REGRESSION_COLUMNS},
+            )
+        )
+    return found
+
+
+def parse_load_label(label: str) -> tuple[int | None, float | None]:
+    """``u64`` and ``q2.5`` back into users and request rate."""
+    return (int(label[1:]), None) if label.startswith("u") else (None, float(label[1:]))
 
 
 def moment_text(value: Any) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from benchgate.analysis.findings import IMPROVED, INCONCLUSIVE, REGRESSED, Comparison
+from benchgate.analysis.findings import IMPROVED, REGRESSED, Comparison
 from benchgate.analysis.levels import levels
 from benchgate.analysis.measures import BY_NAME
 from benchgate.analysis.reversals import summaries
@@ -120,14 +120,12 @@ def _tone(comparison: Comparison) -> str:
 
 
 def _detail(comparison: Comparison) -> str:
-    """The small print under a ratio: medians, method, what could have been seen."""
+    """The small print under a ratio: medians, method, what a reader must know."""
     unit = BY_NAME[comparison.metric].unit
     medians = f"{number(comparison.arm_median, unit)} against {number(comparison.baseline_median, unit)} {unit}"
     parts = [medians.replace(" share", "")]
     if comparison.method:
         parts.append(comparison.method)
-    if comparison.verdict == INCONCLUSIVE and comparison.smallest_visible is not None:
-        parts.append(f"could have seen {100 * comparison.smallest_visible:.1f} %")
     if comparison.reason:
         parts.append(comparison.reason)
     return "; ".join(parts)

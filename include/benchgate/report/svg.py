@@ -66,7 +66,7 @@ class Chart:
 def draw(chart: Chart) -> str:
     """The chart as one ``<svg>`` element; every text is escaped."""
     points = [point for series in chart.series for point in series.points]
-    top = TOP + LEGEND_LINE * (len(_legend_lines(chart.series)))
+    top = TOP + LEGEND_LINE * (len(_legend_lines(chart.series)) + bool(chart.marks))
     xs = fit([p.x for p in points] + [m.x for m in chart.marks], LEFT, WIDTH - RIGHT, log=chart.log_x)
     ends = [v for p in points for v in (p.y, p.low, p.high) if v is not None]
     ys = fit(ends, HEIGHT - BOTTOM, top, log=chart.log_y, from_zero=not chart.log_y and not chart.marks)
@@ -145,8 +145,8 @@ def _mark(mark: Mark, xs: Scale, top: float) -> str:
     anchor, shift = ("end", -5) if x > WIDTH / 2 else ("start", 5)
     return (
         f'<g class="mark {escape(mark.kind, quote=True)}"><title>{escape(mark.text)}</title>'
-        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{HEIGHT - BOTTOM}"/>'
-        f'<text x="{x + shift:.1f}" y="{top + 11:.0f}" text-anchor="{anchor}">{escape(mark.text)}</text></g>'
+        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top - 14}" y2="{HEIGHT - BOTTOM}"/>'
+        f'<text x="{x + shift:.1f}" y="{top - 6:.0f}" text-anchor="{anchor}">{escape(mark.text)}</text></g>'
     )
 
 

@@ -53,13 +53,13 @@ class Table:
 
     def markdown(self) -> str:
         """For Markdown: pipes and newlines in values are escaped, so that no value can break the table."""
-        out = [f"### {_markdown(self.title)}", ""]
+        out = [f"### {escape_markdown(self.title)}", ""]
         if not self.rows:
             return "\n".join([*out, "(none)", ""])
-        out.append("| " + " | ".join(map(_markdown, self.columns)) + " |")
+        out.append("| " + " | ".join(map(escape_markdown, self.columns)) + " |")
         out.append("|" + "|".join("---:" if i in self.numeric else "---" for i in range(len(self.columns))) + "|")
-        out += ["| " + " | ".join(map(_markdown, row)) + " |" for row in self.rows]
-        out += ["", *(f"{_markdown(note)}  " for note in self.notes)] if self.notes else []
+        out += ["| " + " | ".join(map(escape_markdown, row)) + " |" for row in self.rows]
+        out += ["", *(f"{escape_markdown(note)}  " for note in self.notes)] if self.notes else []
         return "\n".join(out) + "\n"
 
 
@@ -77,8 +77,8 @@ def _pad(text: str, width: int, *, right: bool) -> str:
     return space + text if right else text + space
 
 
-def _markdown(text: str) -> str:
-    """HTML is escaped as well: most Markdown viewers would run it."""
+def escape_markdown(text: str) -> str:
+    """``text`` as one line of Markdown prose. HTML is escaped as well: most viewers would run it."""
     safe = _plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     for character in "\\`|*_[]":
         safe = safe.replace(character, "\\" + character)
