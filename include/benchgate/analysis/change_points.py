@@ -34,16 +34,17 @@ def without_spikes(values: Sequence[float], least_noise: float) -> list[float]:
     """
     if len(values) < FEWEST_NIGHTS:
         return list(values)
+    data = np.asarray(values, dtype=float)
     limit = SPIKE * max(noise(values), least_noise)
-    result = []
-    for index, value in enumerate(values):
-        middle = float(np.median(values[max(index - 2, 0) : index + 3]))
-        result.append(middle if abs(value - middle) > limit else float(value))
-    return result
+    middle = np.empty(len(data))
+    middle[2:-2] = np.median(np.lib.stride_tricks.sliding_window_view(data, 5), axis=1)
+    for index in (0, 1, len(data) - 2, len(data) - 1):
+        middle[index] = np.median(data[max(index - 2, 0) : index + 3])
+    return [float(v) for v in np.where(np.abs(data - middle) > limit, middle, data)]
 
 
 def change_points(values: Sequence[float], least_noise: float) -> list[int]:
-    """Indexes at which a new level begins, odd nights left out of account.
+    """Indexes at which a new level begins. ``values`` should be :func:`without_spikes`.
 
     ``least_noise`` bounds the noise from below: smaller steps do not matter.
     """
@@ -51,6 +52,6 @@ def change_points(values: Sequence[float], least_noise: float) -> list[int]:
     if count < FEWEST_NIGHTS:
         return []
     sigma = max(noise(values), least_noise)
-    signal = np.asarray(without_spikes(values, least_noise)).reshape(-1, 1)
+    signal = np.asarray(values, dtype=float).reshape(-1, 1)
     solver = ruptures.KernelCPD(kernel="linear", min_size=SMALLEST_SEGMENT).fit(signal)
     return [int(index) for index in solver.predict(pen=PENALTY * sigma**2 * float(np.log(count)))[:-1]]

@@ -45,6 +45,11 @@ def rules_of(measure: Measure) -> Rules:
     return RATIO if measure.effect == "ratio" else DIFFERENCE
 
 
+def least_noise(measure: Measure) -> float:
+    """Noise below which a change point of the past does not matter."""
+    return rules_of(measure).assumed_noise / 3
+
+
 def judge_night(series: Iterable[NightlySeries]) -> list[RegressionFinding]:
     """Every series of one campaign as of its newest night, corrected for how many there are.
 
@@ -106,8 +111,10 @@ def _judge(series: NightlySeries) -> RegressionFinding:
             return replace(blank, answer=NOT_COMPARABLE, reason=f"Not comparable with the nights before: {left_out}.")
         return blank
     values = [_scaled(measure, night.value) for night in nights]
-    steps = _steps(measure, nights, values)
-    finding = _decide(blank, measure, nights, values, steps)
+    # an old odd night must neither hide a new regression nor look like a level
+    usual = without_spikes(values, least_noise(measure))
+    steps = _steps(measure, nights, values, usual)
+    finding = _decide(blank, measure, nights, values, usual, steps)
     if left_out:
         finding = replace(finding, reason=f"{finding.reason} Earlier nights are not compared: {left_out}.")
     return finding
@@ -118,6 +125,8 @@ def comparable(series: NightlySeries) -> tuple[tuple[Night, ...], str]:
     nights = series.nights[-LONGEST_HISTORY:]
     newest = _as_cell(series, nights[-1])
     for index in range(len(nights) - 2, -1, -1):
+        if nights[index].facts == nights[-1].facts:
+            continue
         problems = refusals([_as_cell(series, nights[index]), newest], series.measure)
         if problems:
             return nights[index + 1 :], "; ".join(problems)
@@ -129,7 +138,8 @@ def past_changes(series: NightlySeries) -> list[int]:
     nights, _ = comparable(series)
     values = [_scaled(series.measure, night.value) for night in nights]
     offset = len(series.nights) - len(nights)
-    return [offset + index for index in change_points(values, rules_of(series.measure).assumed_noise / 3)]
+    usual = without_spikes(values, least_noise(series.measure))
+    return [offset + index for index in change_points(usual, least_noise(series.measure))]
 
 
 def _as_cell(series: NightlySeries, night: Night) -> MeasuredCell:
@@ -150,11 +160,12 @@ def _scaled(measure: Measure, value: float) -> float:
     return math.log(value) if measure.effect == "ratio" else value
 
 
-def _steps(measure: Measure, nights: Sequence[Night], values: Sequence[float]) -> list[tuple[Step, int]]:
+def _steps(
+    measure: Measure, nights: Sequence[Night], values: Sequence[float], usual: Sequence[float]
+) -> list[tuple[Step, int]]:
     """A step for each of the last seven nights at which a new level may have begun, and where the old one begins."""
     assumed = rules_of(measure).assumed_noise
-    past = [0, *change_points(values, assumed / 3)]
-    usual = without_spikes(values, assumed / 3)  # an old odd night must not hide a new regression
+    past = [0, *change_points(usual, least_noise(measure))]
     found = []
     for length in SHARES:
         first = len(values) - length
@@ -184,6 +195,7 @@ def _decide(
     measure: Measure,
     nights: Sequence[Night],
     values: Sequence[float],
+    usual: Sequence[float],
     steps: Sequence[tuple[Step, int]],
 ) -> RegressionFinding:
     lasting = [item for item in steps if item[0].persistent] or steps
@@ -207,7 +219,7 @@ def _decide(
     if best.p_value <= NIGHTLY_LEVEL:
         doubt = "one night far outside; a second night decides" if best.length == 1 else "the nights disagree"
         return replace(event, answer=UNDECIDED, reason=f"{size}, but {doubt}. {_because(changes, known)}")
-    return _no_change(blank, measure, values, steps, best.p_value)
+    return _no_change(blank, measure, usual, steps, best.p_value)
 
 
 def _filled(blank: RegressionFinding, measure: Measure, one: Step, before: int) -> RegressionFinding:
@@ -226,15 +238,14 @@ def _filled(blank: RegressionFinding, measure: Measure, one: Step, before: int) 
 def _no_change(
     blank: RegressionFinding,
     measure: Measure,
-    values: Sequence[float],
+    usual: Sequence[float],
     steps: Sequence[tuple[Step, int]],
     p_value: float,
 ) -> RegressionFinding:
     """PASS when a relevant change would have been found; the two newest nights stand for the present."""
     shown, start = steps[min(1, len(steps) - 1)]
-    first = len(values) - shown.length
+    first = len(usual) - shown.length
     rules = rules_of(measure)
-    usual = without_spikes(values, rules.assumed_noise / 3)
     visible = smallest_visible(usual[start:first], rules.assumed_noise)
     finding = replace(
         _filled(blank, measure, shown, first - start),
