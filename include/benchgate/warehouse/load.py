@@ -19,6 +19,7 @@ from upath import UPath
 from benchgate.warehouse import tables as t
 from benchgate.warehouse.bundle import RunBundle
 from benchgate.warehouse.connect import open_warehouse, shown, writing
+from benchgate.warehouse.medians import fold_repeats
 from benchgate.warehouse.migrate import require_current
 from benchgate.warehouse.requests import request_table, write_requests
 from benchgate.warehouse.rows import Rows, build_rows, cell_id_of, run_id_of
@@ -75,6 +76,7 @@ def load_run(bundle: RunBundle, url: str | None = None) -> LoadReport:
             for table in t.metadata.sorted_tables:
                 if rows[table.name]:
                     connection.execute(sa.insert(table), rows[table.name])
+            fold_repeats(connection, run_id)
             written = write_requests(connection, _request_tables(bundle, rows))
             return LoadReport(bundle.run.run, True, existing is not None, len(rows["cell"]), written)
     finally:
@@ -82,7 +84,9 @@ def load_run(bundle: RunBundle, url: str | None = None) -> LoadReport:
 
 
 def _remove(connection: Connection, run_id: int) -> None:
-    """Delete a run; everything below it goes with it (ON DELETE CASCADE)."""
+    """Delete a run; everything below it goes with it (ON DELETE CASCADE), its request rows first."""
+    cells = sa.select(t.cell.c.cell_id).where(t.cell.c.run_id == run_id)
+    connection.execute(sa.delete(t.request).where(t.request.c.cell_id.in_(cells)))
     connection.execute(sa.delete(t.campaign_run).where(t.campaign_run.c.run_id == run_id))
 
 

@@ -38,6 +38,12 @@ _COPIED = [
     "error_message",
 ]
 _STAMPS = ("sent_at", "first_token_at", "last_token_at", "ended_at")
+_READ = {
+    *_REQUIRED,
+    *_COPIED,
+    "user",
+    *(column_of(clock) for clock in (*_STAMPS, "intended_at", "queued_at", "first_visible_at")),
+}
 _BATCH = 50_000  # rows sent to the database at a time
 
 
@@ -132,7 +138,9 @@ def _read(source: UPath) -> pa.Table:
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(pa.BufferReader(source.read_bytes()))
+        file = parquet.ParquetFile(pa.BufferReader(source.read_bytes()))
+        # never the gaps between events: they are most of the file, and no row needs them
+        table = file.read([name for name in file.schema_arrow.names if name in _READ])
     except FileNotFoundError as error:
         raise WarehouseError(
             f"request records {source} are missing", remedy="measure the cell again, or load without it"

@@ -130,9 +130,9 @@ print("done", flush=True)
     finished = "done" in process.stdout.read()
     process.wait()
 
-    assert count(url, "cell") == (12 if finished else 0)
-    assert count(url, "request") == (36_000 if finished else 0)
-    assert load_run(with_requests(tmp_path, 3000), url).changed is not finished
+    found = (count(url, "cell"), count(url, "request"))
+    assert found in ({(12, 36_000)} if finished else {(0, 0), (12, 36_000)})  # or killed just after the commit
+    assert load_run(with_requests(tmp_path, 3000), url).changed is (found == (0, 0))
     assert count(url, "request") == 36_000
 
 

@@ -1,7 +1,7 @@
 """The tables. One module a subject; every column has its unit in its name and its meaning in its comment."""
 
 from benchgate.warehouse.tables.base import metadata
-from benchgate.warehouse.tables.cell import cell, error_group, gpu_sample, request, server_metrics
+from benchgate.warehouse.tables.cell import cell, cell_median, error_group, gpu_sample, request, server_metrics
 from benchgate.warehouse.tables.decision import quarantine, verdict
 from benchgate.warehouse.tables.finding import comparison, regression_finding, reversal_finding
 from benchgate.warehouse.tables.launch import host_snapshot, launch, needle_check, proof
@@ -13,6 +13,7 @@ __all__ = [
     "campaign_run",
     "campaign_source",
     "cell",
+    "cell_median",
     "comparison",
     "error_group",
     "gpu_sample",

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from benchgate.warehouse.tables.base import Json, Moment, column, id_column, metadata, parent
+from benchgate.warehouse.tables.base import Day, Json, Moment, column, id_column, metadata, parent
 
 # latency -> what it is; each has p50, p90, p95, p99, mean (ms) and n
 LATENCIES = {
@@ -123,10 +123,12 @@ error_group = sa.Table(
     comment="Errors of a cell by kind.",
 )
 
+# No foreign key to cell: PostgreSQL would check a million rows one by one, ten seconds of a fifteen second load.
+# The loader, which alone writes here, removes a run's rows together with its cells.
 request = sa.Table(
     "request",
     metadata,
-    parent("cell_id", "cell.cell_id", "the cell", key=True),
+    column("cell_id", sa.BigInteger(), "the cell", key=True),
     column("request", sa.BigInteger(), "number of the request in its cell", key=True),
     column("phase", sa.Text(), "measured, warmup or probe: only measured ones count", required=True),
     column("user_number", sa.Integer(), "which user of a closed loop sent it"),
@@ -151,6 +153,34 @@ request = sa.Table(
     column("e2e_ms", sa.Double(), "time to last token, ms; NULL as above"),
     column("error_message", sa.Text(), "message of the error, cut, secrets masked"),
     comment="One row a request, kept for keep_requests_nights; percentiles stay in cell.",
+)
+
+cell_median = sa.Table(
+    "cell_median",
+    metadata,
+    parent("run_id", "campaign_run.run_id", "the run", key=True),
+    column("campaign", sa.Text(), "campaign", required=True),
+    column("run", sa.Text(), "run key", required=True),
+    column("night", Day, "UTC day on which the run started", required=True),
+    column("run_started_at", Moment, "when the run started, UTC", required=True),
+    column("arm", sa.Text(), "arm", key=True),
+    column("baseline_arm", sa.Text(), "arm of its group that comparisons divide by"),
+    column("host", sa.Text(), "host", key=True),
+    column("placement", sa.Text(), "placement on the host", key=True),
+    column("workload", sa.Text(), "workload", key=True),
+    column("load_label", sa.Text(), "load: u64 or q2.5", key=True),
+    column("client_name", sa.Text(), "load generator", key=True),
+    column("metric_definition", sa.Text(), "version of docs/metrics.md", key=True),
+    column("token_count_source", sa.Text(), "who counted the tokens", key=True),
+    column("n", sa.Integer(), "published repeats", required=True),
+    column("latency_n", sa.Integer(), "of these, with valid latencies", required=True),
+    column("ttft_p50_ms", sa.Double(), "median over repeats of ttft_p50_ms, ms"),
+    column("tpot_p50_ms", sa.Double(), "median over repeats of tpot_p50_ms, ms"),
+    column("decode_tok_s", sa.Double(), "median over repeats of decode_tok_s, tokens/s"),
+    column("prefill_tok_s", sa.Double(), "median over repeats of prefill_tok_s, tokens/s"),
+    sa.Index(None, "campaign", "run"),
+    sa.Index(None, "campaign", "arm", "workload", "load_label"),
+    comment="Published repeats folded into their median; filled from view repeat_median when a run is loaded.",
 )
 
 server_metrics = sa.Table(

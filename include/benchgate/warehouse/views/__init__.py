@@ -11,7 +11,7 @@ VIEWS = (
     "did_not_run",
     "unpublishable",
     "failed_cell",
-    "cell_median",
+    "repeat_median",
     "arm_comparison",
     "nightly_trend",
     "versus_reference",

@@ -15,7 +15,8 @@ WITH night AS (
     JOIN launch AS l
         ON l.run_id = m.run_id AND l.arm = m.arm AND l.host = m.host AND l.placement = m.placement
     WINDOW series AS (
-        PARTITION BY m.campaign, m.arm, m.host, m.placement, m.workload, m.load_label, m.client_name,
+        -- the whole series, so that the first night that a filter leaves still knows the night before
+        PARTITION BY m.campaign, m.arm, m.workload, m.load_label, m.host, m.placement, m.client_name,
             m.metric_definition, m.token_count_source
         ORDER BY m.run_started_at, m.run
     )

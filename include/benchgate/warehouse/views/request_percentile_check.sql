@@ -2,27 +2,38 @@
 -- nearest ranks, over successful measured requests. agrees is 1 when all four are within a millionth of each other.
 CREATE VIEW request_percentile_check AS
 WITH sample AS (
-    SELECT cell_id, 'ttft' AS metric, ttft_ms AS value
-    FROM request WHERE phase = 'measured' AND status = 'ok' AND ttft_ms IS NOT NULL
+    SELECT r.campaign, r.run, c.cell, q.cell_id, 'ttft' AS metric, q.ttft_ms AS value
+    FROM request AS q
+    JOIN cell AS c ON c.cell_id = q.cell_id
+    JOIN campaign_run AS r ON r.run_id = c.run_id
+    WHERE q.phase = 'measured' AND q.status = 'ok' AND q.ttft_ms IS NOT NULL
     UNION ALL
-    SELECT cell_id, 'tpot', tpot_ms
-    FROM request WHERE phase = 'measured' AND status = 'ok' AND tpot_ms IS NOT NULL
+    SELECT r.campaign, r.run, c.cell, q.cell_id, 'tpot', q.tpot_ms
+    FROM request AS q
+    JOIN cell AS c ON c.cell_id = q.cell_id
+    JOIN campaign_run AS r ON r.run_id = c.run_id
+    WHERE q.phase = 'measured' AND q.status = 'ok' AND q.tpot_ms IS NOT NULL
     UNION ALL
-    SELECT cell_id, 'e2e', e2e_ms
-    FROM request WHERE phase = 'measured' AND status = 'ok' AND e2e_ms IS NOT NULL
+    SELECT r.campaign, r.run, c.cell, q.cell_id, 'e2e', q.e2e_ms
+    FROM request AS q
+    JOIN cell AS c ON c.cell_id = q.cell_id
+    JOIN campaign_run AS r ON r.run_id = c.run_id
+    WHERE q.phase = 'measured' AND q.status = 'ok' AND q.e2e_ms IS NOT NULL
 ),
 ranked AS (
     SELECT
-        cell_id, metric, value,
-        ROW_NUMBER() OVER (PARTITION BY cell_id, metric ORDER BY value) - 1 AS place,
-        LEAD(value) OVER (PARTITION BY cell_id, metric ORDER BY value) AS next_value,
-        COUNT(*) OVER (PARTITION BY cell_id, metric) AS n
+        campaign, run, cell, cell_id, metric, value,
+        ROW_NUMBER() OVER place_in_cell - 1 AS place,
+        LEAD(value) OVER place_in_cell AS next_value,
+        COUNT(*) OVER (PARTITION BY cell_id, metric, campaign, run, cell) AS n
     FROM sample
+    -- campaign, run and cell are named too, so that a filter on them reaches the request rows
+    WINDOW place_in_cell AS (PARTITION BY cell_id, metric, campaign, run, cell ORDER BY value)
 ),
 again AS (
     -- percentile p lies at place (n - 1) * p / 100; integer division gives its lower neighbour on both databases
     SELECT
-        cell_id, metric, MAX(n) AS n,
+        campaign, run, cell, cell_id, metric, MAX(n) AS n,
         MAX(CASE WHEN place = (n - 1) * 50 / 100
             THEN value + (COALESCE(next_value, value) - value) * ((n - 1) * 50 % 100) / 100.0 END) AS p50,
         MAX(CASE WHEN place = (n - 1) * 90 / 100
@@ -32,19 +43,19 @@ again AS (
         MAX(CASE WHEN place = (n - 1) * 99 / 100
             THEN value + (COALESCE(next_value, value) - value) * ((n - 1) * 99 % 100) / 100.0 END) AS p99
     FROM ranked
-    GROUP BY cell_id, metric
+    GROUP BY cell_id, metric, campaign, run, cell
 ),
 stored AS (
-    SELECT cell_id, run_id, cell, 'ttft' AS metric, ttft_n AS n, ttft_p50_ms AS p50, ttft_p90_ms AS p90,
+    SELECT cell_id, run_id, 'ttft' AS metric, ttft_n AS n, ttft_p50_ms AS p50, ttft_p90_ms AS p90,
         ttft_p95_ms AS p95, ttft_p99_ms AS p99
     FROM cell
     UNION ALL
-    SELECT cell_id, run_id, cell, 'tpot', tpot_n, tpot_p50_ms, tpot_p90_ms, tpot_p95_ms, tpot_p99_ms FROM cell
+    SELECT cell_id, run_id, 'tpot', tpot_n, tpot_p50_ms, tpot_p90_ms, tpot_p95_ms, tpot_p99_ms FROM cell
     UNION ALL
-    SELECT cell_id, run_id, cell, 'e2e', e2e_n, e2e_p50_ms, e2e_p90_ms, e2e_p95_ms, e2e_p99_ms FROM cell
+    SELECT cell_id, run_id, 'e2e', e2e_n, e2e_p50_ms, e2e_p90_ms, e2e_p95_ms, e2e_p99_ms FROM cell
 )
 SELECT
-    r.campaign, r.run, r.night, stored.cell, stored.metric,
+    again.campaign, again.run, r.night, again.cell, again.metric,
     stored.n AS stored_n, again.n AS recomputed_n,
     stored.p50 AS stored_p50_ms, again.p50 AS recomputed_p50_ms,
     stored.p90 AS stored_p90_ms, again.p90 AS recomputed_p90_ms,
@@ -56,6 +67,6 @@ SELECT
         AND ABS(stored.p95 - again.p95) <= 1e-6 * ABS(again.p95)
         AND ABS(stored.p99 - again.p99) <= 1e-6 * ABS(again.p99) THEN 1 ELSE 0 END AS agrees,
     stored.cell_id, stored.run_id
-FROM stored
-JOIN again ON again.cell_id = stored.cell_id AND again.metric = stored.metric
+FROM again
+JOIN stored ON stored.cell_id = again.cell_id AND stored.metric = again.metric
 JOIN campaign_run AS r ON r.run_id = stored.run_id;

@@ -9,6 +9,7 @@ down_revision = "0001"
 
 # column types as they were at this migration
 Moment = sa.DateTime(timezone=True).with_variant(sa.Text(), "sqlite")
+Day = sa.Date().with_variant(sa.Text(), "sqlite")
 Json = sa.JSON().with_variant(JSONB(), "postgresql")
 
 
@@ -171,8 +172,51 @@ def upgrade() -> None:
         sa.Column("e2e_ms", sa.Double(), nullable=True),
         sa.Column("error_message", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("cell_id", "request", name=op.f("pk_request")),
-        sa.ForeignKeyConstraint(["cell_id"], ["cell.cell_id"], name=op.f("fk_request_cell_id"), ondelete="CASCADE"),
     )
+    op.create_table(
+        "cell_median",
+        sa.Column("run_id", sa.BigInteger(), nullable=False),
+        sa.Column("campaign", sa.Text(), nullable=False),
+        sa.Column("run", sa.Text(), nullable=False),
+        sa.Column("night", Day, nullable=False),
+        sa.Column("run_started_at", Moment, nullable=False),
+        sa.Column("arm", sa.Text(), nullable=False),
+        sa.Column("baseline_arm", sa.Text(), nullable=True),
+        sa.Column("host", sa.Text(), nullable=False),
+        sa.Column("placement", sa.Text(), nullable=False),
+        sa.Column("workload", sa.Text(), nullable=False),
+        sa.Column("load_label", sa.Text(), nullable=False),
+        sa.Column("client_name", sa.Text(), nullable=False),
+        sa.Column("metric_definition", sa.Text(), nullable=False),
+        sa.Column("token_count_source", sa.Text(), nullable=False),
+        sa.Column("n", sa.Integer(), nullable=False),
+        sa.Column("latency_n", sa.Integer(), nullable=False),
+        sa.Column("ttft_p50_ms", sa.Double(), nullable=True),
+        sa.Column("tpot_p50_ms", sa.Double(), nullable=True),
+        sa.Column("decode_tok_s", sa.Double(), nullable=True),
+        sa.Column("prefill_tok_s", sa.Double(), nullable=True),
+        sa.PrimaryKeyConstraint(
+            "run_id",
+            "arm",
+            "host",
+            "placement",
+            "workload",
+            "load_label",
+            "client_name",
+            "metric_definition",
+            "token_count_source",
+            name=op.f("pk_cell_median"),
+        ),
+        sa.ForeignKeyConstraint(
+            ["run_id"], ["campaign_run.run_id"], name=op.f("fk_cell_median_run_id"), ondelete="CASCADE"
+        ),
+    )
+    op.create_index(
+        op.f("ix_cell_median_campaign_arm_workload_load_label"),
+        "cell_median",
+        ["campaign", "arm", "workload", "load_label"],
+    )
+    op.create_index(op.f("ix_cell_median_campaign_run"), "cell_median", ["campaign", "run"])
     op.create_table(
         "server_metrics",
         sa.Column("cell_id", sa.BigInteger(), nullable=False),
@@ -213,6 +257,7 @@ def downgrade() -> None:
     """Drop the tables."""
     op.drop_table("gpu_sample")
     op.drop_table("server_metrics")
+    op.drop_table("cell_median")
     op.drop_table("request")
     op.drop_table("error_group")
     op.drop_table("cell")

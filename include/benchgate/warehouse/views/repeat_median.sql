@@ -1,6 +1,7 @@
--- Repeats folded into their median: one row a run, arm, placement, workload and load. The base of the comparisons.
+-- Published repeats folded into their median: one row a run, arm, placement, workload and load.
 -- Each metric keeps its own column. n counts published repeats, latency_n those whose latencies are valid.
-CREATE VIEW cell_median AS
+-- A load stores its run's rows in the table cell_median, which the comparisons read: a year of nights at once.
+CREATE VIEW repeat_median AS
 WITH value AS (
     -- one row a cell and metric, so that one window ranks them all
     SELECT run_id, cell_id, 'ttft_p50_ms' AS metric, ttft_p50_ms AS value, campaign, run, night, run_started_at,
