@@ -34,6 +34,10 @@ _OURS = {  # argument: who says it instead
     "api-key": "LLAMA_API_KEY under secrets: an argument is visible to everybody on the host",
 }
 
+# Idle OpenMP threads sleep instead of spinning. On a CPU the load generator shares the cores with the server, and
+# spinning threads starve it and each other: with two busy neighbours on two cores, chats went from 35 tok/s to 2.
+_CPU_ENV = {"OMP_WAIT_POLICY": "passive"}
+
 
 def _mib_to_gib(match: re.Match[str]) -> float | None:
     value = first_number(match)
@@ -172,7 +176,8 @@ class LlamacppEngine:
         ]
         for name, value in request.args.items():
             argv += _flag(name, value)
-        env = ({"LLAMA_OFFLINE": "1"} if request.offline else {}) | request.env
+        env = {} if request.gpu_count else dict(_CPU_ENV)
+        env |= ({"LLAMA_OFFLINE": "1"} if request.offline else {}) | request.env
         if request.in_container:
             return ServerCommand(argv=argv, env=env)
         return ServerCommand(argv=[sys.executable, str(SERVER), *argv], env=env)

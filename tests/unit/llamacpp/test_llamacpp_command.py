@@ -56,6 +56,12 @@ def test_offline_is_said_unless_the_campaign_says_otherwise():
     assert "LLAMA_OFFLINE" not in ENGINE.command(request(offline=False)).env
 
 
+def test_threads_that_wait_on_a_cpu_sleep_unless_the_campaign_says_otherwise():
+    assert ENGINE.command(request()).env["OMP_WAIT_POLICY"] == "passive"
+    assert ENGINE.command(request(env={"OMP_WAIT_POLICY": "active"})).env["OMP_WAIT_POLICY"] == "active"
+    assert "OMP_WAIT_POLICY" not in ENGINE.command(request(gpu_count=1)).env
+
+
 @given(
     st.fixed_dictionaries(
         {},
