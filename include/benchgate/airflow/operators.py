@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
+from benchgate.airflow.pages_link import PageLink
+
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
@@ -22,6 +24,7 @@ class StepOperator(BaseOperator):
     """
 
     template_fields: Sequence[str] = ()
+    operator_extra_links = (PageLink(),)
     ui_color = "#e8eef7"
 
     def __init__(

@@ -1,6 +1,8 @@
-"""Which warehouse the tasks load into."""
+"""Which warehouse the tasks load into, and the pages read from."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
@@ -11,14 +13,28 @@ CONNECTION_ID = "benchgate_warehouse"
 
 
 def warehouse_url() -> str:
-    """SQLAlchemy URL of the warehouse: the Airflow connection ``benchgate_warehouse`` where there is one.
+    """SQLAlchemy URL of the warehouse, for a task: the Airflow connection ``benchgate_warehouse`` where there is one.
 
     Without it: ``BENCHGATE_WAREHOUSE``, or the SQLite file in BENCHGATE_HOME.
     """
     try:
-        connection = Connection.get(CONNECTION_ID)
+        return _url(Connection.get(CONNECTION_ID))
     except AirflowNotFoundException:
         return settings.warehouse_url()
+
+
+def warehouse_url_of_server() -> str:
+    """The same for the API server, which asks its secrets backends and database instead of a supervisor."""
+    from airflow.exceptions import AirflowNotFoundException as NotFound
+    from airflow.models.connection import Connection as ServerConnection
+
+    try:
+        return _url(ServerConnection.get_connection_from_secrets(CONNECTION_ID))
+    except NotFound:
+        return settings.warehouse_url()
+
+
+def _url(connection: Any) -> str:
     import sqlalchemy as sa
 
     if connection.conn_type == "sqlite":

@@ -1,0 +1,107 @@
+"""Values as the pages write them. Unknown is an en dash, never a 0; every time is UTC and says so."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timezone
+from typing import Any
+
+from benchgate.report.tables import UNKNOWN
+
+# state of a cell, a launch or a run -> (glyph, words). The glyph tells states apart without colour.
+STATES: dict[str, tuple[str, str]] = {
+    "published": ("●", "published"),
+    "unpublishable": ("▲", "unpublishable"),
+    "failed": ("✕", "failed"),
+    "not_run": ("○", "did not run"),
+    "deselected": ("·", "not asked for"),
+    "planned": ("◌", "planned"),
+    "running": ("▶", "measuring"),
+    "measured": ("◐", "measured, not judged yet"),
+    "success": ("●", "as expected"),
+    "nothing_new": ("·", "nothing new"),
+    "queued": ("◌", "queued"),
+    "starting": ("▶", "starting"),
+    "ready": ("●", "ready"),
+}
+
+
+def state_glyph(state: str) -> str:
+    """The sign of a state."""
+    return STATES.get(state, ("?", state))[0]
+
+
+def state_words(state: str) -> str:
+    """A state in words."""
+    return STATES.get(state, ("?", state.replace("_", " ")))[1]
+
+
+def iso(value: Any) -> str | None:
+    """A moment from either database (text on SQLite, a datetime on PostgreSQL) as UTC ISO 8601 to the second."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, datetime):
+        parsed = value
+    else:
+        try:
+            parsed = _parsed(str(value))
+        except ValueError:
+            return str(value)
+    aware = parsed if parsed.tzinfo else parsed.replace(tzinfo=timezone.utc)
+    return aware.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def day(value: Any) -> str | None:
+    """A calendar day from either database as ``YYYY-MM-DD``."""
+    if value is None:
+        return None
+    return str(value.isoformat())[:10] if isinstance(value, date) else str(value)[:10]
+
+
+def moment(value: Any) -> str:
+    """``2026-11-30 02:00 UTC``."""
+    text = iso(value)
+    if text is None:
+        return UNKNOWN
+    return f"{text[:10]} {text[11:16]} UTC" if len(text) >= 16 and text[10] == "T" else text
+
+
+def seconds_between(start: Any, end: Any) -> float | None:
+    """Seconds from one moment to another; None when either is unknown or no time."""
+    first, last = iso(start), iso(end)
+    if first is None or last is None:
+        return None
+    try:
+        return (_parsed(last) - _parsed(first)).total_seconds()
+    except ValueError:
+        return None
+
+
+def now() -> str:
+    """This moment, UTC."""
+    return str(iso(datetime.now(timezone.utc)))
+
+
+def duration(seconds: float | None) -> str:
+    """``3 h 05 min``, ``4 min 10 s``, ``12 s``."""
+    if seconds is None:
+        return UNKNOWN
+    whole = max(0, round(seconds))
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    if whole >= 60:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole} s"
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """``1 cell``, ``2 cells``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def yes_no(value: bool | None) -> str:
+    """``yes``, ``no`` or unknown."""
+    return UNKNOWN if value is None else "yes" if value else "no"
+
+
+def _parsed(text: str) -> datetime:
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
