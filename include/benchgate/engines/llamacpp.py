@@ -11,9 +11,9 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
-from benchgate.engines import failures, log_facts
+from benchgate.engines import failures, log_facts, prometheus
+from benchgate.engines.api import api_proof, at, get_json
 from benchgate.engines.arguments import UnknownArgument, unknown_arguments
 from benchgate.engines.base import LogFacts, ServerCommand, ServerRequest
 from benchgate.engines.failures import HINT, LIKELY, Crash, FailureWords
@@ -189,21 +189,21 @@ class LlamacppEngine:
     def api_proofs(self, get: Callable[[str], tuple[int, bytes]]) -> list[Proof]:
         """Model, context and slots as ``/v1/models`` and ``/props`` state them."""
         proofs = []
-        models = _json(get, "/v1/models")
-        first = _at(models, "data", 0)
+        models = get_json(get, "/v1/models")
+        first = at(models, "data", 0)
         for name, value in (
-            ("served_model", _at(first, "id")),
-            ("trained_context_tokens", _at(first, "meta", "n_ctx_train")),
-            ("model_parameters", _at(first, "meta", "n_params")),
+            ("served_model", at(first, "id")),
+            ("trained_context_tokens", at(first, "meta", "n_ctx_train")),
+            ("model_parameters", at(first, "meta", "n_params")),
         ):
-            proofs += _api_proof(name, value, "/v1/models")
-        props = _json(get, "/props")
+            proofs += api_proof(name, value, "/v1/models")
+        props = get_json(get, "/props")
         for name, value in (
-            ("context_tokens", _at(props, "default_generation_settings", "n_ctx")),
-            ("slots", _at(props, "total_slots")),
-            ("weights_type", _at(props, "model_ftype")),
+            ("context_tokens", at(props, "default_generation_settings", "n_ctx")),
+            ("slots", at(props, "total_slots")),
+            ("weights_type", at(props, "model_ftype")),
         ):
-            proofs += _api_proof(name, value, "/props")
+            proofs += api_proof(name, value, "/props")
         return proofs
 
     def failure(self, facts: LogFacts, exit_info: ExitInfo, *, timed_out: bool = False) -> Failure:
@@ -212,17 +212,17 @@ class LlamacppEngine:
 
     def parse_metrics(self, text: str, at: str) -> ServerMetricsSnapshot:
         """Read ``llamacpp:*``. A prompt token counts whether it was computed or came from the prompt cache."""
-        values = _counters(text)
-        computed = values.get("prompt_tokens_total")
-        cached = values.get("prompt_tokens_cached_total")
+        page = prometheus.parse(text)
+        computed = page.total("llamacpp:prompt_tokens")
+        cached = page.total("llamacpp:prompt_tokens_cached")
         prompt = None if computed is None else computed + (cached or 0)
         return ServerMetricsSnapshot(
             at=at,
-            running=values.get("requests_processing"),
-            waiting=values.get("requests_deferred"),
-            kv_use=values.get("kv_cache_usage_ratio"),
+            running=page.total("llamacpp:requests_processing"),
+            waiting=page.total("llamacpp:requests_deferred"),
+            kv_use=page.mean("llamacpp:kv_cache_usage_ratio"),
             prompt_tokens_total=prompt,
-            generation_tokens_total=values.get("tokens_predicted_total"),
+            generation_tokens_total=page.total("llamacpp:tokens_predicted"),
             prefix_cache_queries_total=None if cached is None else prompt,
             prefix_cache_hits_total=cached,
         )
@@ -254,41 +254,3 @@ def _flag(name: str, value: ArgValue) -> list[str]:
     if isinstance(value, dict):
         return [flag, json.dumps(value)]
     return [flag, str(value)]
-
-
-_SAMPLE = re.compile(r"^llamacpp:(\w+)(?:\{[^}]*\})? +(\S+)", re.MULTILINE)
-
-
-def _counters(text: str) -> dict[str, float]:
-    values: dict[str, float] = {}
-    for name, value in _SAMPLE.findall(text):
-        try:
-            number = float(value)
-        except ValueError:
-            continue
-        if number == number:  # NaN says nothing
-            values[name] = values.get(name, 0.0) + number
-    return values
-
-
-def _json(get: Callable[[str], tuple[int, bytes]], path: str) -> Any:
-    try:
-        status, body = get(path)
-        return json.loads(body) if status == 200 else None
-    except (BenchgateError, ValueError):
-        return None
-
-
-def _at(value: Any, *keys: str | int) -> Any:
-    for key in keys:
-        try:
-            value = value[key]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value
-
-
-def _api_proof(name: str, value: object, path: str) -> list[Proof]:
-    if not isinstance(value, str | int | float):
-        return []
-    return [Proof(name=name, value=value, evidence=Evidence(line=None, text=f"GET {path}: {value}", source="api"))]
