@@ -24,6 +24,9 @@ from benchgate.hosts.docker_archive import pack_bytes
 from benchgate.hosts.docker_create import PROBE_SCRATCH, probe_body
 from benchgate.hosts.docker_engine import DockerEngine, api_message
 
+_MAKER_S = 20.0  # after this, whoever created the probe and did not start it was killed
+_PAUSE_S = 0.25
+_TRIES = 100
 _REQUEST_SCRIPT = Path(__file__).with_name("docker_agent_request.py")
 
 
@@ -105,26 +108,26 @@ class Probe:
         if self._container is not None:
             return self._container
         name = probe_name(self.handle.name)
-        for _ in range(3):
+        waited_for_maker = 0.0
+        for _ in range(_TRIES):
             found = containers.inspect(self.engine, name)
-            if found is not None:
-                if found["State"]["Running"] and found["HostConfig"]["NetworkMode"] == f"container:{self.handle.id}":
+            if found is None:
+                with contextlib.suppress(LeaseHeld):  # two processes made it at the same moment: look again
+                    return self._make(name)
+                continue
+            if (found["Config"].get("Labels") or {}).get(names.LABEL_OWNER) != names.OWNER:
+                raise HostError(
+                    f"host {self.engine.host}: container {name} is in the way and not ours", remedy="rename it"
+                )
+            if found["HostConfig"]["NetworkMode"] == f"container:{self.handle.id}":
+                if found["State"]["Running"]:
                     self._container = str(found["Id"])
                     return self._container
-                if (found["Config"].get("Labels") or {}).get(names.LABEL_OWNER) != names.OWNER:
-                    raise HostError(
-                        f"host {self.engine.host}: container {name} is in the way and not ours", remedy="rename it"
-                    )
-                if found["State"]["Status"] != "created":  # otherwise its maker is about to start it
-                    containers.remove(self.engine, found["Id"])
-                else:
-                    time.sleep(0.5)
-                    again = containers.inspect(self.engine, name)
-                    if again is not None and again["State"]["Status"] == "created":
-                        containers.remove(self.engine, again["Id"])
-                continue
-            with contextlib.suppress(LeaseHeld):  # two processes made it at the same moment: look again
-                return self._make(name)
+                if found["State"]["Status"] == "created" and waited_for_maker < _MAKER_S:
+                    waited_for_maker += _PAUSE_S  # whoever made it is about to start it
+                    time.sleep(_PAUSE_S)
+                    continue
+            containers.remove(self.engine, found["Id"])
         raise HostError(f"host {self.engine.host}: cannot start container {name}", remedy="remove it by hand")
 
     def _make(self, name: str) -> str:
