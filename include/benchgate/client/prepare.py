@@ -8,7 +8,7 @@ from typing import Any
 
 from benchgate.client.config import BenchConfig, OptionError
 from benchgate.client.datasets import PromptSource
-from benchgate.client.datasets.counting import TokenCounter, choose_counter
+from benchgate.client.datasets.counting import Approximation, TokenCounter, choose_counter
 from benchgate.client.datasets.synthetic import (
     HEAD_WORDS,
     TAIL_TEXT,
@@ -49,21 +49,30 @@ async def prepare(config: BenchConfig, pool: Pool, drain: Drain) -> Prepared:
         raise OptionError(f"--dataset {dataset}: no such file", remedy=hint)
     model = await find_model(config, pool)
     counter = await choose_counter(pool, model, tokenizer=config.tokenizer, api_key=config.api_key)
-    if dataset == "synthetic":
-        source: PromptSource = await _synthetic(config, counter)
-    else:
-        from benchgate.client.datasets.sharegpt import sharegpt_source
-
-        source = await sharegpt_source(
-            dataset,
-            counter,
-            requests=config.num_prompts,
-            warmup=config.warmup_requests,
-            seed=config.seed,
-            allow_truncated=config.allow_truncated,
-        )
+    notes: list[str] = []
+    try:
+        source = await _source(config, counter)
+    except (CallFailed, ConnectError) as error:  # it tokenized at first and then no longer
+        notes.append(f"the server stopped tokenizing, so lengths are approximated: {error}")
+        counter = Approximation()
+        source = await _source(config, counter)
     probed = await probe(config, model, source, pool, drain)
-    return Prepared(model, counter, source, [*source.notes, *probed.notes], probed.records)
+    return Prepared(model, counter, source, [*notes, *source.notes, *probed.notes], probed.records)
+
+
+async def _source(config: BenchConfig, counter: TokenCounter) -> PromptSource:
+    if config.dataset == "synthetic":
+        return await _synthetic(config, counter)
+    from benchgate.client.datasets.sharegpt import sharegpt_source
+
+    return await sharegpt_source(
+        config.dataset,
+        counter,
+        requests=config.num_prompts,
+        warmup=config.warmup_requests,
+        seed=config.seed,
+        allow_truncated=config.allow_truncated,
+    )
 
 
 async def find_model(config: BenchConfig, pool: Pool) -> str:

@@ -65,7 +65,7 @@ class Sender:
             record.queued_at = monotonic()
         while True:
             try:
-                connection = await self.pool.acquire()
+                connection = await self.pool.acquire(fresh=record.retried_stale_connection)
             except ConnectError as error:
                 record.status = "connect"
                 record.error_message = cut(mask(str(error)))

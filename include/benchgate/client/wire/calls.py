@@ -34,7 +34,7 @@ async def call(
     data = b"" if body is None else dumps(body)
     head = pool.target.head(method, path, length=len(data), api_key=api_key, accept="application/json")
     for attempt in (1, 2):
-        connection = await pool.acquire()
+        connection = await pool.acquire(fresh=attempt == 2)
         reused = connection.served > 0
         exchange = Exchange(asyncio.get_running_loop())
         connection.send(exchange, (head, data))

@@ -37,13 +37,13 @@ class Pool:
         self.slowest_connect_s = 0.0
         self.opened = 0
 
-    async def acquire(self) -> HttpConnection:
-        """An open connection: an idle one, or a new one.
+    async def acquire(self, *, fresh: bool = False) -> HttpConnection:
+        """An open connection: an idle one, or a new one. ``fresh``: a new one, because an idle one was dead.
 
         Raises:
             ConnectError: the server (or proxy) cannot be reached.
         """
-        while self._idle:
+        while self._idle and not fresh:
             connection = self._idle.pop()
             if connection.reusable:
                 return connection
