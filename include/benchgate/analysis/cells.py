@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from benchgate.analysis.measures import MEASURES, Measure
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 IDENTITY = ("metric_definition", "client_name", "token_count_source", "simulated")
 # What a workload of one name sent; a changed shape is another workload, whatever it is called.
 SHAPE = ("dataset", "prompt_tokens_requested", "max_tokens", "endpoint", "requests")
+# Where facts of a launch stand: start, KV pool. They are the same for all its cells and count once.
+OF_THE_LAUNCH = "(launch)"
 # Facts that explain a value or its absence.
 OTHER_FACTS = ("kv_meaning", "client_version", "latency_verdict", "latency_reason", "warm_verdict")
 
@@ -44,8 +46,8 @@ class MeasuredCell:
 
     @property
     def load(self) -> str:
-        """``u64`` or ``q2.5``."""
-        return load_label(self.users, self.request_rate)
+        """``u64`` or ``q2.5``; ``all`` for facts of a launch."""
+        return load_key(self.users, self.request_rate)
 
     def value(self, measure: Measure) -> float | None:
         """The value of ``measure``; None when unknown, or when its scale has no meaning (a ratio needs > 0)."""
@@ -53,6 +55,35 @@ class MeasuredCell:
         if value is None or not math.isfinite(value) or (measure.effect == "ratio" and value <= 0):
             return None
         return value
+
+
+def load_key(users: int | None, request_rate: float | None) -> str:
+    """The load as a key: ``u64``, ``q2.5``, or ``all`` for facts of a launch."""
+    return "all" if users is None and request_rate is None else load_label(users, request_rate)
+
+
+def with_launches(cells: Iterable[MeasuredCell]) -> list[MeasuredCell]:
+    """The cells, and one more for each launch of a run that carries what the launch itself is measured by."""
+    rows = list(cells)
+    launches: dict[tuple[str, str, str], MeasuredCell] = {}
+    for cell in rows:
+        key = (cell.run, cell.arm, cell.placement)
+        if key not in launches or (cell.end_state == "published" and launches[key].end_state != "published"):
+            launches[key] = replace(
+                cell,
+                workload=OF_THE_LAUNCH,
+                users=None,
+                request_rate=None,
+                repeat=1,
+                facts={name: value for name, value in cell.facts.items() if name not in SHAPE},
+            )
+    return [*rows, *launches.values()]
+
+
+def measures_of(cell: MeasuredCell) -> tuple[Measure, ...]:
+    """What a cell is measured by: its own metrics, or those of its launch."""
+    kind = "launch" if cell.workload == OF_THE_LAUNCH else "cell"
+    return tuple(measure for measure in MEASURES if measure.of == kind)
 
 
 def known(value: Any) -> Any:
@@ -108,7 +139,7 @@ def refusals(cells: Iterable[MeasuredCell], measure: Measure) -> list[str]:
 
     An unknown value beside a known one is not a difference; it cannot be told.
     """
-    names = [*IDENTITY, *SHAPE]
+    names = [*IDENTITY, *SHAPE] if measure.of == "cell" else ["simulated"]  # no client measures a launch
     if measure.name == "kv_tokens":  # the only measure whose meaning hangs on how the engine counts its KV pool
         names.append("kv_meaning")
     rows = list(cells)

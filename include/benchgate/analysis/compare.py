@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from benchgate.analysis import intervals
-from benchgate.analysis.cells import MeasuredCell, refusals
+from benchgate.analysis.cells import MeasuredCell, measures_of, refusals, with_launches
 from benchgate.analysis.findings import (
     CONFOUNDED,
     INCONCLUSIVE,
@@ -22,7 +22,7 @@ from benchgate.analysis.findings import (
     PlacementEffect,
     UnswappedClaim,
 )
-from benchgate.analysis.measures import MEASURES, Measure
+from benchgate.analysis.measures import Measure
 from benchgate.analysis.multiple import FALSE_DISCOVERIES, adjusted
 
 # The client's own error (0.1 %): a smaller effect is never called, however small its interval.
@@ -66,7 +66,7 @@ def compare(
     if not rows:
         return []
     groups: dict[tuple[str, int | None, float | None], list[MeasuredCell]] = defaultdict(list)
-    for cell in rows:
+    for cell in with_launches(rows):
         groups[(cell.workload, cell.users, cell.request_rate)].append(cell)
     arms = list(dict.fromkeys(cell.arm for cell in rows))
     if isinstance(baseline, Mapping):
@@ -80,7 +80,7 @@ def compare(
             sides = _sides(group, base, arm)
             if sides is not None:
                 basis, of_base, of_arm = sides
-                found += [_compare(measure, basis, of_base, of_arm, home or {}) for measure in MEASURES]
+                found += [_compare(measure, basis, of_base, of_arm, home or {}) for measure in measures_of(of_arm[0])]
     return settle([comparison for comparison in found if comparison is not None])
 
 
@@ -129,6 +129,8 @@ def _compare(
     for side, rows in _named(base, arm):
         if not values[side]:
             return replace(blank, reason=_why_unknown(measure, rows))
+    if len({*values["baseline"], *values["arm"]}) == 1 and min(map(len, values.values())) > 1:
+        return replace(blank, verdict=INCONCLUSIVE, reason="all values are equal", point=_shown(measure, 0.0))
     return _with_effect(blank, measure, _effect(measure, base, arm), _unswapped(measure, base, arm, home))
 
 

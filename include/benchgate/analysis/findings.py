@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from benchgate.analysis.cells import OF_THE_LAUNCH, load_key
 from benchgate.analysis.measures import BY_NAME
-from benchgate.names import load_label
 
 ONE_RUN = "one run"
 INCONCLUSIVE = "inconclusive"
@@ -85,8 +85,8 @@ class Comparison:
 
     @property
     def load(self) -> str:
-        """``u64`` or ``q2.5``."""
-        return load_label(self.users, self.request_rate)
+        """``u64`` or ``q2.5``; ``all`` for facts of a launch."""
+        return load_key(self.users, self.request_rate)
 
     @property
     def context(self) -> str:
@@ -106,7 +106,9 @@ class Comparison:
 
 
 def context_words(workload: str, users: int | None, request_rate: float | None) -> str:
-    """``short-chat, 64 users``."""
+    """``short-chat, 64 users``; ``launch`` for facts of a launch."""
+    if workload == OF_THE_LAUNCH:
+        return "launch"
     if users is not None:
         return f"{workload}, {users} user{'' if users == 1 else 's'}"
     return f"{workload}, {request_rate:g} requests/s"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from benchgate.analysis import intervals
-from benchgate.analysis.cells import MeasuredCell
-from benchgate.analysis.measures import MEASURES, Measure
+from benchgate.analysis.cells import MeasuredCell, measures_of, with_launches
+from benchgate.analysis.measures import Measure
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,14 @@ class Level:
 def levels(cells: Iterable[MeasuredCell]) -> list[Level]:
     """Levels of every arm, workload, load and metric; refused cells only where an arm has no published one."""
     groups: dict[tuple[str, str, int | None, float | None], list[MeasuredCell]] = defaultdict(list)
-    for cell in cells:
+    for cell in with_launches(cells):
         if cell.end_state in ("published", "unpublishable"):
             groups[(cell.arm, cell.workload, cell.users, cell.request_rate)].append(cell)
     found = []
     for group in groups.values():
         published = [cell for cell in group if cell.end_state == "published"]
         basis = "published" if published else "unpublishable"
-        for measure in MEASURES:
+        for measure in measures_of(group[0]):
             level = _level(measure, basis, published or group)
             if level is not None:
                 found.append(level)

@@ -157,7 +157,7 @@ def read_cells(connection: Connection, runs: Sequence[int]) -> list[MeasuredCell
             cell.c.latency_reason,
             cell.c.warm_verdict,
             launch.c.simulated,
-            launch.c.kv_tokens,
+            *(launch.c[measure.name] for measure in MEASURES if measure.of == "launch"),
             launch.c.kv_meaning,
             *values,
         )
@@ -262,7 +262,9 @@ def read_regressions(connection: Connection, run: RunFacts) -> list[RegressionFi
 
 
 def parse_load_label(label: str) -> tuple[int | None, float | None]:
-    """``u64`` and ``q2.5`` back into users and request rate."""
+    """``u64`` and ``q2.5`` back into users and request rate; two None for ``all``."""
+    if label == "all":
+        return None, None
     return (int(label[1:]), None) if label.startswith("u") else (None, float(label[1:]))
 
 

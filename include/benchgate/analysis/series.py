@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median, stdev
 
-from benchgate.analysis.cells import MeasuredCell
-from benchgate.analysis.measures import MEASURES, Measure
+from benchgate.analysis.cells import MeasuredCell, measures_of, with_launches
+from benchgate.analysis.measures import Measure
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,14 @@ class NightlySeries:
 def nightly(cells: Iterable[MeasuredCell]) -> list[NightlySeries]:
     """Published cells of any number of runs as one series for each arm, placement, workload, load and metric."""
     groups: dict[tuple[str, str, str, str, int | None, float | None], dict[str, list[MeasuredCell]]] = defaultdict(dict)
-    for cell in cells:
+    for cell in with_launches(cells):
         if cell.end_state == "published":
             key = (cell.campaign, cell.arm, cell.placement, cell.workload, cell.users, cell.request_rate)
             groups[key].setdefault(cell.run, []).append(cell)
     found = []
     for key, runs in groups.items():
         in_order = sorted(runs.values(), key=lambda rows: (rows[0].night, rows[0].run))
-        for measure in MEASURES:
+        for measure in measures_of(in_order[0][0]):
             nights = tuple(night for rows in in_order if (night := _night(measure, rows)) is not None)
             if nights:
                 found.append(NightlySeries(*key, measure, nights))
@@ -74,14 +74,13 @@ def _night(measure: Measure, rows: Sequence[MeasuredCell]) -> Night | None:
     if not values:
         return None
     scaled = [math.log(v) for v in values] if measure.effect == "ratio" else values
-    many = measure.of == "cell" and len(values) > 1  # repeats share their launch, so they say nothing of its facts
     first = rows[0]
     return Night(
         night=first.night,
         run=first.run,
         value=median(values),
         repeats=len(values),
-        spread=stdev(scaled) / math.sqrt(len(values)) if many else None,
+        spread=stdev(scaled) / math.sqrt(len(values)) if len(values) > 1 else None,
         fingerprint=first.fingerprint,
         facts=first.facts,
     )

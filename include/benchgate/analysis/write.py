@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from benchgate.analysis.cells import load_key
 from benchgate.analysis.findings import Comparison, RegressionFinding, Reversal
 from benchgate.analysis.reference import ReferenceCell, compare_references, default_baseline
 from benchgate.analysis.reversals import reversals
-from benchgate.names import load_label
 from benchgate.spec.sources import Reference, Sources
 from benchgate.warehouse.findings import replace_findings, replace_references
 
@@ -87,7 +87,7 @@ def regression_row(found: RegressionFinding) -> dict[str, Any]:
         "host": host,
         "placement": placement,
         "workload": found.workload,
-        "load_label": load_label(found.users, found.request_rate),
+        "load_label": load_key(found.users, found.request_rate),
         "metric": found.metric,
         "answer": found.answer,
         "value": found.value,

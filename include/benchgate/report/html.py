@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,7 @@ from benchgate.analysis.levels import levels
 from benchgate.analysis.measures import BY_NAME
 from benchgate.analysis.reversals import summaries
 from benchgate.report.charts import load_charts, trend_charts
-from benchgate.report.model import RunReport
+from benchgate.report.model import LedgerRow, RunReport
 from benchgate.report.summaries import (
     END_STATES,
     STATE_WORDS,
@@ -25,11 +26,12 @@ from benchgate.report.summaries import (
     regression_table,
 )
 from benchgate.report.svg import Chart, draw
-from benchgate.report.tables import SHORT_TITLES, level_table, load_words, number, verdict_words
+from benchgate.report.tables import SHORT_TITLES, level_table, load_words, main_metrics, number, verdict_words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+BASES = ("published", "unpublishable")
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -55,6 +57,7 @@ class ComparisonGrid:
 def render(report: RunReport) -> str:
     """The whole report as HTML text."""
     found = levels(report.cells)
+    shown = main_metrics(found)
     return (
         _environment()
         .get_template("report.html.j2")
@@ -64,9 +67,11 @@ def render(report: RunReport) -> str:
             css=Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),  # noqa: S704 (our own file)
             states=[(state, STATE_WORDS[state], report.count(state)) for state in END_STATES],
             headlines=headlines(report),
-            grids={basis: grid(report.comparisons, basis) for basis in ("published", "unpublishable")},
+            grids={basis: grid(report.comparisons, basis, shown) for basis in BASES},
+            all_grids={basis: grid(report.comparisons, basis) for basis in BASES},
             stated=grid(report.reference_comparisons, None),
-            levels={basis: level_table(found, basis=basis) for basis in ("published", "unpublishable")},
+            levels={basis: level_table(found, basis=basis, metrics=shown) for basis in BASES},
+            all_levels={basis: level_table(found, basis=basis) for basis in BASES},
             charts=load_charts(found, report.references),
             trends=trend_charts(report.series, report.regressions),
             reversals=summaries(report.reversals),
@@ -76,9 +81,19 @@ def render(report: RunReport) -> str:
             versus=reference_table(report),
             outcomes=outcome_table(report),
             launches=launch_table(report),
-            lost=[row for row in report.ledger if row.evidence_line],
+            lost=_lost(report),
         )
     )
+
+
+def _lost(report: RunReport) -> list[tuple[LedgerRow, int]]:
+    """Cells that a failure took, with their evidence: once for each launch and line, and how many cells it cost."""
+    groups: dict[tuple[object, ...], list[LedgerRow]] = {}
+    for row in report.ledger:
+        if row.evidence_line:
+            key = (row.arm, row.host, row.placement, row.failure_kind, row.evidence_line_number, row.evidence_line)
+            groups.setdefault(key, []).append(row)
+    return [(rows[0], len(rows)) for rows in groups.values()]
 
 
 def headlines(report: RunReport) -> list[str]:
@@ -95,9 +110,9 @@ def headlines(report: RunReport) -> list[str]:
     return lines
 
 
-def grid(comparisons: tuple[Comparison, ...], basis: str | None) -> ComparisonGrid:
-    """Comparisons of one basis (None: of any) as a table with a column for each metric."""
-    rows = [c for c in comparisons if basis is None or c.basis == basis]
+def grid(comparisons: Sequence[Comparison], basis: str | None, only: Sequence[str] | None = None) -> ComparisonGrid:
+    """Comparisons of one basis (None: of any) as a table with a column for each metric (``only``: of these)."""
+    rows = [c for c in comparisons if (basis is None or c.basis == basis) and (only is None or c.metric in only)]
     present = {c.metric for c in rows}
     metrics = tuple(name for name in BY_NAME if name in present)
     lines: dict[tuple[str, ...], dict[str, Comparison]] = {}

@@ -110,7 +110,8 @@ def _aggregate(row: Mapping[str, Any]) -> dict[str, Any]:
     latencies = {
         "time_to_first_token": _statistics(row, "ttft", "ms"),
         "time_per_output_token": _statistics(row, "tpot", "ms/token"),
-        "inter_token_latency": _statistics(row, "itl", "ms/token"),
+        # our ITL is a gap between events; it is a time per token only where an event carries one token
+        "inter_token_latency": _statistics(row, "itl", "ms/token") if _one_token_an_event(row) else None,
         "request_latency": _statistics(row, "e2e", "ms"),
     }
     rates = {
@@ -123,6 +124,10 @@ def _aggregate(row: Mapping[str, Any]) -> dict[str, Any]:
         "latency": _known(**latencies),
         "throughput": _known(**rates),
     }
+
+
+def _one_token_an_event(row: Mapping[str, Any]) -> bool:
+    return row["tokens_per_event"] is not None and row["tokens_per_event"] <= 1.01
 
 
 def _statistics(row: Mapping[str, Any], metric: str, units: str) -> dict[str, Any] | None:

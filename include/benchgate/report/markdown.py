@@ -12,19 +12,23 @@ from benchgate.report.summaries import (
     reference_table,
     regression_table,
 )
-from benchgate.report.tables import comparison_table, escape_markdown, level_table
+from benchgate.report.tables import comparison_table, escape_markdown, level_table, main_metrics
 
 
 def to_markdown(report: RunReport) -> str:
     """The report as Markdown; every text that comes from elsewhere is escaped."""
     header = report.header
     found = levels(report.cells)
+    shown = main_metrics(found)
     parts = [
         f"# {escape_markdown(header.campaign)}, run {escape_markdown(header.run)}",
         f"Started {header.started_at}, {header.state}. Benchgate {header.benchgate_version}.",
     ]
     for basis in ("published", "unpublishable"):
-        for table in (level_table(found, basis=basis), comparison_table(report.comparisons, basis=basis)):
+        for table in (
+            level_table(found, basis=basis, metrics=shown),
+            comparison_table(report.comparisons, basis=basis, metrics=shown),
+        ):
             if table.rows or basis == "published":
                 parts.append(table.markdown())
     parts += _list("Reversals", summaries(report.reversals))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from benchgate.analysis.findings import PASS, RegressionFinding
+from benchgate.analysis.findings import IMPROVED, NOT_COMPARABLE, PASS, REGRESSED, UNDECIDED, RegressionFinding
 from benchgate.analysis.measures import BY_NAME
 from benchgate.report.model import RunReport
 from benchgate.report.tables import SHORT_TITLES, UNKNOWN, Table, load_words, number, percent
 
+ANSWERS = (REGRESSED, IMPROVED, UNDECIDED, NOT_COMPARABLE, PASS)
 END_STATES = ("published", "unpublishable", "failed", "not_run")
 STATE_WORDS = {
     "published": "published",
@@ -84,21 +85,28 @@ def placement_table(report: RunReport) -> Table:
 
 
 def regression_table(findings: Iterable[RegressionFinding]) -> Table:
-    """Tonight against the nights before, everything but PASS; how many passed is a note."""
-    rows, passed = [], 0
+    """What moved, or may have moved. Series without news are counted in the notes, with their reason."""
+    rows, quiet = [], Counter[str]()
     for f in findings:
-        if f.answer == PASS:
-            passed += 1
+        if f.since_night is None:
+            quiet[f"{f.answer}: {_kind_of_reason(f)}"] += 1
             continue
         size = UNKNOWN if f.change is None else change_words(f)
         rows.append((f.answer, f.context, SHORT_TITLES[f.metric], size, f.reason))
-    rows.sort()
+    rows.sort(key=lambda row: (ANSWERS.index(row[0]), row))
+    notes = [f"{count} series {text}" for text, count in quiet.most_common()]
     return Table(
-        "Tonight against the nights before",
-        ("answer", "series", "metric", "change", "why"),
-        tuple(rows),
-        (f"{passed} series passed.",),
+        "Tonight against the nights before", ("answer", "series", "metric", "change", "why"), tuple(rows), tuple(notes)
     )
+
+
+def _kind_of_reason(finding: RegressionFinding) -> str:
+    """The reason without the numbers of the single series, so that equal reasons are counted together."""
+    if finding.answer == PASS:
+        return "no change; a relevant one would have been found."
+    if finding.smallest_visible_change is not None:
+        return "no change found, but the nights are too few or too noisy to see a relevant one."
+    return finding.reason
 
 
 def change_words(finding: RegressionFinding) -> str:

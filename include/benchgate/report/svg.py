@@ -68,8 +68,7 @@ def draw(chart: Chart) -> str:
     points = [point for series in chart.series for point in series.points]
     top = TOP + LEGEND_LINE * (len(_legend_lines(chart.series)) + bool(chart.marks))
     xs = fit([p.x for p in points] + [m.x for m in chart.marks], LEFT, WIDTH - RIGHT, log=chart.log_x)
-    ends = [v for p in points for v in (p.y, p.low, p.high) if v is not None]
-    ys = fit(ends, HEIGHT - BOTTOM, top, log=chart.log_y, from_zero=not chart.log_y and not chart.marks)
+    ys = fit(_heights(points), HEIGHT - BOTTOM, top, log=chart.log_y, from_zero=not chart.log_y and not chart.marks)
     key = escape(chart.key, quote=True)
     parts = [
         f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="{key}-t {key}-d">',
@@ -81,6 +80,20 @@ def draw(chart: Chart) -> str:
         "</svg>",
     ]
     return "".join(parts)
+
+
+def _heights(points: Sequence[Point]) -> list[float]:
+    """What the y axis must hold: every point, and whiskers as far as the points' own range beyond them.
+
+    Two repeats know little about their noise; their whisker may run off the chart, but not flatten it.
+    """
+    values = [point.y for point in points]
+    if not values:
+        return values
+    low, high = min(values), max(values)
+    room = max(high - low, abs(high) * 0.25)
+    ends = [v for p in points for v in (p.low, p.high) if v is not None]
+    return [*values, *(v for v in ends if low - room <= v <= high + room)]
 
 
 def _axes(chart: Chart, xs: Scale, ys: Scale, top: float) -> list[str]:
@@ -120,13 +133,22 @@ def _line(series: Series, index: int, xs: Scale, ys: Scale) -> str:
     for point in points:
         x, y = xs(point.x), ys(point.y)
         if point.low is not None and point.high is not None:
-            low, high = ys(point.low), ys(point.high)
-            parts.append(
-                f'<path class="whisker" d="M{x:.1f} {low:.1f}V{high:.1f}'
-                f'M{x - 4:.1f} {low:.1f}h8M{x - 4:.1f} {high:.1f}h8"/>'
-            )
+            parts.append(f'<path class="whisker" d="{_whisker(x, point.low, point.high, ys)}"/>')
         parts.append(_marker(index, x, y, f"{series.name}: {point.note}" if point.note else series.name))
     return "".join(parts) + "</g>"
+
+
+def _whisker(x: float, low: float, high: float, ys: Scale) -> str:
+    """A line with a cap at each end; an end that lies off the chart runs to its edge and has none."""
+    parts = []
+    ends = []
+    for value in (low, high):
+        inside = ys.low <= value <= ys.high
+        y = ys(min(max(value, ys.low), ys.high))
+        ends.append(y)
+        if inside:
+            parts.append(f"M{x - 4:.1f} {y:.1f}h8")
+    return f"M{x:.1f} {ends[0]:.1f}V{ends[1]:.1f}" + "".join(parts)
 
 
 def _marker(index: int, x: float, y: float, title: str = "") -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from benchgate.analysis.findings import INCONCLUSIVE, Comparison
 from benchgate.analysis.levels import Level
-from benchgate.analysis.measures import BY_NAME, MEASURES
+from benchgate.analysis.measures import BY_NAME, MAIN, MEASURES
 from benchgate.analysis.reversals import factor
 from benchgate.names import load_label
 
@@ -22,6 +22,7 @@ SHORT_TITLES = {
     "decode_tok_s": "decode tok/s",
     "prefill_tok_s": "prefill tok/s",
     "error_rate": "error rate",
+    "startup_s": "start s",
     "kv_tokens": "KV tokens",
 }
 
@@ -102,35 +103,44 @@ def percent(value: float | None) -> str:
 
 
 def load_words(users: int | None, request_rate: float | None) -> str:
-    """``64 users`` or ``2.5 requests/s``."""
+    """``64 users`` or ``2.5 requests/s``; an en dash for facts of a launch."""
+    if users is None and request_rate is None:
+        return UNKNOWN
     if users is not None:
         return f"{users} user{'' if users == 1 else 's'}"
     return f"{request_rate:g} requests/s"
 
 
-def _shown_metrics(names: Iterable[str]) -> list[str]:
+def _in_order(names: Iterable[str], only: Sequence[str] | None) -> list[str]:
     present = set(names)
-    return [measure.name for measure in MEASURES if measure.name in present]
+    return [m.name for m in MEASURES if m.name in present and (only is None or m.name in only)]
 
 
-def level_table(levels: Sequence[Level], *, basis: str = "published") -> Table:
-    """What each arm does: median of the repeats, each metric a column."""
+def main_metrics(levels: Iterable[Level]) -> tuple[str, ...]:
+    """The metrics that a reader looks at first; the error rate belongs to them once there was an error."""
+    errors = any(level.metric == "error_rate" and level.middle > 0 for level in levels)
+    return (*MAIN, "error_rate") if errors else MAIN
+
+
+def level_table(levels: Sequence[Level], *, basis: str = "published", metrics: Sequence[str] | None = None) -> Table:
+    """What each arm does: median of the repeats, each metric a column (``metrics``: only these, default all)."""
     rows = [level for level in levels if level.basis == basis]
-    metrics = _shown_metrics(level.metric for level in rows)
+    shown = _in_order((level.metric for level in rows), metrics)
     order: dict[tuple[str, str, int | None, float | None], dict[str, Level]] = {}
     for level in rows:
-        order.setdefault((level.workload, level.arm, level.users, level.request_rate), {})[level.metric] = level
+        if level.metric in shown:
+            order.setdefault((level.workload, level.arm, level.users, level.request_rate), {})[level.metric] = level
     body = []
     for (workload, arm, users, rate), found in sorted(order.items(), key=_by_context):
         repeats = max(level.repeats for level in found.values())
-        values = [number(found[m].middle if m in found else None, BY_NAME[m].unit) for m in metrics]
+        values = [number(found[m].middle if m in found else None, BY_NAME[m].unit) for m in shown]
         body.append((workload, load_words(users, rate), arm, str(repeats), *values))
-    units = [f"{SHORT_TITLES[m]} ms" if BY_NAME[m].unit == "ms" else SHORT_TITLES[m] for m in metrics]
+    units = [f"{SHORT_TITLES[m]} ms" if BY_NAME[m].unit == "ms" else SHORT_TITLES[m] for m in shown]
     return Table(
         "Medians over repeats" if basis == "published" else "Measured, but refused by a gate: not for quoting",
         ("workload", "load", "arm", "repeats", *units),
         tuple(body),
-        numeric=frozenset(range(3, 4 + len(metrics))),
+        numeric=frozenset(range(3, 4 + len(shown))),
     )
 
 
@@ -144,32 +154,46 @@ def verdict_words(comparison: Comparison) -> str:
     if comparison.point is None:
         return comparison.verdict
     text = f"{factor(comparison)} {comparison.verdict}"
-    if comparison.verdict == INCONCLUSIVE and comparison.smallest_visible is not None:
-        unit = " %" if comparison.effect == "ratio" else " points"
-        text += f" (could see {100 * comparison.smallest_visible:.0f}{unit})"
+    visible = comparison.smallest_visible
+    if comparison.verdict == INCONCLUSIVE and visible is not None:
+        text += f" (sees {visible_words(visible, comparison.effect)})"
     return text
 
 
-def comparison_table(comparisons: Sequence[Comparison], *, basis: str = "published") -> Table:
-    """Arms against their baseline: one line for workload, load and arm, each metric its own column."""
-    rows = [c for c in comparisons if c.basis == basis]
-    metrics = _shown_metrics(c.metric for c in rows)
+def visible_words(visible: float, effect: str) -> str:
+    """The smallest visible effect: ``12 %``, beyond a doubling ``3.4x``, for shares ``1.20 points``."""
+    if effect == "difference":
+        return f"{100 * visible:.2f} points"
+    return f"{100 * visible:.3g} %" if visible < 1 else f"{1 + visible:.3g}x"
+
+
+def comparison_table(
+    comparisons: Sequence[Comparison], *, basis: str = "published", metrics: Sequence[str] | None = None
+) -> Table:
+    """Arms against their baseline: one line for workload, load and arm, each metric its own column.
+
+    ``metrics`` picks the columns; default: all that were compared.
+    """
+    shown = _in_order((c.metric for c in comparisons if c.basis == basis), metrics)
+    rows = [c for c in comparisons if c.basis == basis and c.metric in shown]
     order: dict[tuple[str, int | None, float | None, str, str], dict[str, Comparison]] = {}
     for c in rows:
         order.setdefault((c.workload, c.users, c.request_rate, c.arm, c.baseline), {})[c.metric] = c
     body, designs, notes = [], set(), []
     for (workload, users, rate, arm, base), found in order.items():
-        values = [verdict_words(found[m]) if m in found else UNKNOWN for m in metrics]
+        values = [verdict_words(found[m]) if m in found else UNKNOWN for m in shown]
         body.append((workload, load_words(users, rate), f"{arm} / {base}", *values))
         designs |= {c.design for c in found.values()}
         refused = {c.reason for c in found.values() if c.verdict in ("refused", "no value")}
         notes += [f"{workload} {load_label(users, rate)}, {arm} / {base}: {reason}" for reason in sorted(refused)]
     pairing = f"Pairing: {', '.join(sorted(designs))}." if designs else ""
+    if any("(sees " in value for row in body for value in row):
+        notes.insert(0, "sees: the smallest effect that would have been found in 80 % of cases.")
     return Table(
         "Arms against the baseline (ratio, 95 % interval)"
         if basis == "published"
         else "Arms against the baseline, on cells that a gate refused: not for quoting",
-        ("workload", "load", "arm / baseline", *(SHORT_TITLES[m] for m in metrics)),
+        ("workload", "load", "arm / baseline", *(SHORT_TITLES[m] for m in shown)),
         tuple(body),
         tuple(filter(None, [pairing, *dict.fromkeys(notes)])),
     )

@@ -8,7 +8,7 @@ from benchgate.analysis.reversals import summaries
 from benchgate.report.load import load_report
 from benchgate.report.model import RunReport
 from benchgate.report.summaries import outcome_table, placement_table, regression_table
-from benchgate.report.tables import comparison_table, level_table
+from benchgate.report.tables import comparison_table, level_table, main_metrics
 
 
 def run_summary(run: str, url: str | None = None) -> str:
@@ -24,11 +24,15 @@ def summary_of(report: RunReport) -> str:
     """The same for a report that is loaded already."""
     header = report.header
     found = levels(report.cells)
+    shown = main_metrics(found)
     parts = [f"{header.campaign}, run {header.run}: {header.state}\n"]
     if header.nothing_new_reason:
         parts.append(f"Nothing new to measure: {header.nothing_new_reason}\n")
     for basis in ("published", "unpublishable"):
-        for table in (level_table(found, basis=basis), comparison_table(report.comparisons, basis=basis)):
+        for table in (
+            level_table(found, basis=basis, metrics=shown),
+            comparison_table(report.comparisons, basis=basis, metrics=shown),
+        ):
             if table.rows or basis == "published":
                 parts.append(table.text())
     if report.reversals:

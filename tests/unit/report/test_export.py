@@ -146,6 +146,14 @@ def test_a_latency_that_is_none_is_left_out_of_the_llmd_document(url: str) -> No
     assert "time_per_output_token" not in latency
 
 
+def test_gaps_between_events_of_many_tokens_are_not_exported_as_gaps_between_tokens(url: str) -> None:
+    row = {**read_rows(RUN, url, published_only=True)[0], "tokens_per_event": 2.5}
+
+    latency = document(row)["results"]["request_performance"]["aggregate"]["latency"]
+
+    assert "inter_token_latency" not in latency
+
+
 def test_a_shell_command_survives_any_argument() -> None:
     import shlex
 
