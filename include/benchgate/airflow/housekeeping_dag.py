@@ -32,9 +32,11 @@ and a run that nobody can tell about is left alone. Each task says what it remov
 def _housekeeping() -> None:
     @task(doc_md="Removes what runs that are over have left on every host of the inventory.")
     def remove_leftovers(ti=None) -> list[str]:  # type: ignore[no-untyped-def]
+        from benchgate.airflow.docker_connections import install
         from benchgate.airflow.run_state import airflow_says_over
         from benchgate.steps import leftovers
 
+        install()
         removed = leftovers.remove_leftovers(
             kinds=("docker", "process"), ask=lambda record: airflow_says_over(ti, record)
         )

@@ -27,6 +27,9 @@ def run(task: StepOperator, context: Context) -> Any:
         AirflowFailException: what a retry cannot mend, with the message of the step.
         AirflowSkipException: the run was not asked for this launch, or has nothing new to measure.
     """
+    from benchgate.airflow.docker_connections import install
+
+    install()
     step = _STEPS[task.step]
     try:
         return step(task, context)

@@ -88,11 +88,13 @@ def _clean(name: str, inventory: object, over: Callable[[str], bool], *, dry: bo
     host = get_host(name, inventory)
     if inventory.hosts[name].kind == "process":
         return [] if dry else [f"host {name}: removed {what}" for what in host.reap(run_is_over=over)]
+    verb = "would remove" if dry else "removed"
     from benchgate.hosts import reaper
     from benchgate.hosts.docker import DockerHost
 
     assert isinstance(host, DockerHost)
     try:
-        return reaper.reap_engine(host.engine, run_is_over=over, image=host.spec.client_image, dry=dry)
+        done = reaper.reap_engine(host.engine, run_is_over=over, image=host.spec.client_image, dry=dry)
+        return [f"host {name}: {verb} {what}" for what in done]
     finally:
         host.engine.close()

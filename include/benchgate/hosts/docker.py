@@ -173,6 +173,10 @@ class DockerHost:
             mounts=mounts,
         )
 
+    def kill_client(self, handle: ServerHandle) -> None:
+        """Kill the load generator beside a server at once (its task was killed). Safe when there is none."""
+        self._remove_beside(handle, docker_client.client_container_name(handle.name))
+
     def stop(self, handle: ServerHandle, *, grace_s: float = 10.0) -> ExitInfo:
         """Stop the server, keep its log and exit, remove it and what stands beside it. Safe to call twice.
 

@@ -77,7 +77,7 @@ def reap_engine(
         dry: only say what would be removed.
 
     Returns:
-        what was removed, in words.
+        what was removed, in words, without the host.
 
     Raises:
         HostError: some things resisted; the message names them, and everything else was removed.
@@ -86,16 +86,15 @@ def reap_engine(
     done: list[str] = []
     problems: list[HostError] = []
     for container in stale_containers(engine, run_is_over=over):
-        words = f"host {engine.host}: {'would remove' if dry else 'removed'} {describe(container)}"
         try:
             if dry or _remove(engine, container, image):
-                done.append(words)
+                done.append(describe(container))
         except HostError as error:
             problems.append(error)
     for kind, name in stale_extras(engine, run_is_over=over):
         try:
             if dry or _remove_extra(engine, kind, name):
-                done.append(f"host {engine.host}: {'would remove' if dry else 'removed'} {kind} {name}")
+                done.append(f"{kind} {name}")
         except HostError as error:
             problems.append(error)
     if problems:

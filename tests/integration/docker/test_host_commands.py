@@ -147,5 +147,5 @@ def test_temporary_networks_and_volumes_go_with_their_run(host: DockerHost, camp
 
     left = [volume["Name"] for volume in host.engine.api.volumes(filters={"name": campaign})["Volumes"] or []]
     host.engine.api.remove_volume(f"{campaign}-seed")
-    assert len([line for line in said if "removed network" in line or "removed volume" in line]) == 2
+    assert len([line for line in said if line.startswith(("network ", f"volume {campaign}"))]) == 2
     assert left == [f"{campaign}-seed"]

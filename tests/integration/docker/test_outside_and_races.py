@@ -152,3 +152,21 @@ def test_many_threads_ask_one_server(host: DockerHost, server: MakeSpec) -> None
     results = at_once(4, lambda: DockerHost(host.name, host.spec).http_get(handle, "/health"))
 
     assert results == [(200, b"ok")] * 4
+
+
+def test_a_killed_task_ends_its_client_at_once(
+    host: DockerHost, server: MakeSpec, campaign: str, tmp_path: Path
+) -> None:
+    handle = host.start(server())
+    wait_ready(host, handle)
+
+    def kill(line: str) -> None:
+        if line == "cell 1/1 3 of 3":
+            DockerHost(host.name, host.spec).kill_client(handle)
+
+    with pytest.raises((MeasureFailed, HostError)):
+        host.run_client(handle, ["hang", "8000"], tmp_path, on_line=kill, timeout_s=60)
+
+    assert f"{handle.name}-client" not in left_of(host, campaign)
+    assert host.status(handle).running
+    host.kill_client(handle)  # nothing there: nothing happens
