@@ -54,6 +54,7 @@ class Engine(Protocol):
     name: str
     health_path: str
     help_variants: tuple[list[str], ...]  # arguments that make the server print its arguments; the first that works
+    help_entrypoint: list[str] | None  # the command they follow in a container; None: the image's own
 
     def command(self, request: ServerRequest) -> ServerCommand:
         """The command line and environment for an arm.

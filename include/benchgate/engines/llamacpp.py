@@ -162,6 +162,7 @@ class LlamacppEngine:
     name = "llamacpp"
     health_path = "/health"
     help_variants: tuple[list[str], ...] = (["--help"],)
+    help_entrypoint: list[str] | None = None
 
     def command(self, request: ServerRequest) -> ServerCommand:
         """See :meth:`benchgate.engines.base.Engine.command`."""

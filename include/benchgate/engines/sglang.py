@@ -29,6 +29,7 @@ class SglangEngine:
     name = "sglang"
     health_path = "/health"
     help_variants: tuple[list[str], ...] = (["--help"],)
+    help_entrypoint: list[str] | None = SERVE
 
     def command(self, request: ServerRequest) -> ServerCommand:
         """``python3 -m sglang.launch_server --model-path .. --host .. --port ..`` and the arm's arguments in order.

@@ -32,6 +32,7 @@ class VllmEngine:
     name = "vllm"
     health_path = "/health"
     help_variants: tuple[list[str], ...] = (["--help=all"], ["--help"])  # since 0.10 plain --help names groups only
+    help_entrypoint: list[str] | None = SERVE
 
     def command(self, request: ServerRequest) -> ServerCommand:
         """``vllm serve MODEL --host .. --port ..`` and the arm's arguments in the order in which they are written.

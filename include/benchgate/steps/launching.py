@@ -14,6 +14,7 @@ from benchgate import secrets
 from benchgate.errors import BenchgateError, LeaseHeld, PreflightRefused, SeedError
 from benchgate.hosts.base import Host, PreflightFinding, ServerHandle
 from benchgate.records import Failure, FailureKind, LaunchRecord
+from benchgate.steps.arguments import argument_findings
 from benchgate.steps.context import CampaignRun, now
 from benchgate.steps.server_request import begin_launch, server_spec
 
@@ -39,9 +40,12 @@ def preflight(run: CampaignRun, launch_key: str, *, run_is_over: Callable[[str],
             say(f"{'ok     ' if finding.ok else 'REFUSED'} {finding.check}: {finding.message}")
             for removed in finding.removed:
                 say(f"        removed {removed}")
-        refused = [finding for finding in findings if not finding.ok]
-        if refused:
-            raise PreflightRefused("; ".join(_in_words(finding) for finding in refused))
+        _refuse(findings)
+    with _recorded(run, launch_key, FailureKind.BAD_FLAG):
+        known = argument_findings(run, launch_key)
+        for finding in known:
+            say(f"{'ok     ' if finding.ok else 'REFUSED'} {finding.check}: {finding.message}")
+        _refuse(known)
 
 
 def start_server(
@@ -129,6 +133,12 @@ def _recorded(run: CampaignRun, launch_key: str, kind: FailureKind) -> Iterator[
         reason = secrets.mask(str(error)) or type(error).__name__
         run.update_launch(launch_key, end_state="failed", failure=Failure(kind=kind, reason=reason), stopped_at=now())
         raise
+
+
+def _refuse(findings: list[PreflightFinding]) -> None:
+    refused = [finding for finding in findings if not finding.ok]
+    if refused:
+        raise PreflightRefused("; ".join(_in_words(finding) for finding in refused))
 
 
 def _in_words(finding: PreflightFinding) -> str:
