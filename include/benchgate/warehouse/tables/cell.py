@@ -178,8 +178,26 @@ cell_median = sa.Table(
     column("tpot_p50_ms", sa.Double(), "median over repeats of tpot_p50_ms, ms"),
     column("decode_tok_s", sa.Double(), "median over repeats of decode_tok_s, tokens/s"),
     column("prefill_tok_s", sa.Double(), "median over repeats of prefill_tok_s, tokens/s"),
+    column("image_digest", sa.Text(), "image that ran"),
+    column("engine_version", sa.Text(), "engine version, from its own words"),
+    column("model_revision", sa.Text(), "model revision that was served"),
+    column("fingerprint", sa.Text(), "hash of all that makes the arm that arm"),
     sa.Index(None, "campaign", "run"),
-    sa.Index(None, "campaign", "arm", "workload", "load_label"),
+    # the order of a series over the nights: nightly_trend reads it without sorting
+    sa.Index(
+        "ix_cell_median_series",
+        "campaign",
+        "arm",
+        "workload",
+        "load_label",
+        "host",
+        "placement",
+        "client_name",
+        "metric_definition",
+        "token_count_source",
+        "run_started_at",
+        "run",
+    ),
     comment="Published repeats folded into their median; filled from view repeat_median when a run is loaded.",
 )
 

@@ -3,22 +3,20 @@
 CREATE VIEW nightly_trend AS
 WITH night AS (
     SELECT
-        m.*, l.image_digest, l.engine_version, l.model_revision, l.fingerprint,
-        LAG(m.run) OVER series AS previous_run,
-        LAG(l.image_digest) OVER series AS previous_image_digest,
-        LAG(l.fingerprint) OVER series AS previous_fingerprint,
-        LAG(m.ttft_p50_ms) OVER series AS previous_ttft_p50_ms,
-        LAG(m.tpot_p50_ms) OVER series AS previous_tpot_p50_ms,
-        LAG(m.decode_tok_s) OVER series AS previous_decode_tok_s,
-        LAG(m.prefill_tok_s) OVER series AS previous_prefill_tok_s
-    FROM cell_median AS m
-    JOIN launch AS l
-        ON l.run_id = m.run_id AND l.arm = m.arm AND l.host = m.host AND l.placement = m.placement
+        cell_median.*,
+        LAG(run) OVER series AS previous_run,
+        LAG(image_digest) OVER series AS previous_image_digest,
+        LAG(fingerprint) OVER series AS previous_fingerprint,
+        LAG(ttft_p50_ms) OVER series AS previous_ttft_p50_ms,
+        LAG(tpot_p50_ms) OVER series AS previous_tpot_p50_ms,
+        LAG(decode_tok_s) OVER series AS previous_decode_tok_s,
+        LAG(prefill_tok_s) OVER series AS previous_prefill_tok_s
+    FROM cell_median
+    -- the columns of index ix_cell_median_series in its order, so that nothing is sorted
     WINDOW series AS (
-        -- the whole series, so that the first night that a filter leaves still knows the night before
-        PARTITION BY m.campaign, m.arm, m.workload, m.load_label, m.host, m.placement, m.client_name,
-            m.metric_definition, m.token_count_source
-        ORDER BY m.run_started_at, m.run
+        PARTITION BY campaign, arm, workload, load_label, host, placement, client_name, metric_definition,
+            token_count_source
+        ORDER BY run_started_at, run
     )
 )
 SELECT

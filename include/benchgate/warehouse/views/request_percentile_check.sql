@@ -1,20 +1,21 @@
 -- Percentiles computed again from the request rows, beside the stored ones: linear interpolation between the two
 -- nearest ranks, over successful measured requests. agrees is 1 when all four are within a millionth of each other.
+-- It sorts every request it is asked about: filter by run and by arm, workload or cell.
 CREATE VIEW request_percentile_check AS
 WITH sample AS (
-    SELECT r.campaign, r.run, c.cell, q.cell_id, 'ttft' AS metric, q.ttft_ms AS value
+    SELECT r.campaign, r.run, c.arm, c.workload, c.load_label, c.cell, q.cell_id, 'ttft' AS metric, q.ttft_ms AS value
     FROM request AS q
     JOIN cell AS c ON c.cell_id = q.cell_id
     JOIN campaign_run AS r ON r.run_id = c.run_id
     WHERE q.phase = 'measured' AND q.status = 'ok' AND q.ttft_ms IS NOT NULL
     UNION ALL
-    SELECT r.campaign, r.run, c.cell, q.cell_id, 'tpot', q.tpot_ms
+    SELECT r.campaign, r.run, c.arm, c.workload, c.load_label, c.cell, q.cell_id, 'tpot', q.tpot_ms
     FROM request AS q
     JOIN cell AS c ON c.cell_id = q.cell_id
     JOIN campaign_run AS r ON r.run_id = c.run_id
     WHERE q.phase = 'measured' AND q.status = 'ok' AND q.tpot_ms IS NOT NULL
     UNION ALL
-    SELECT r.campaign, r.run, c.cell, q.cell_id, 'e2e', q.e2e_ms
+    SELECT r.campaign, r.run, c.arm, c.workload, c.load_label, c.cell, q.cell_id, 'e2e', q.e2e_ms
     FROM request AS q
     JOIN cell AS c ON c.cell_id = q.cell_id
     JOIN campaign_run AS r ON r.run_id = c.run_id
@@ -22,18 +23,18 @@ WITH sample AS (
 ),
 ranked AS (
     SELECT
-        campaign, run, cell, cell_id, metric, value,
-        ROW_NUMBER() OVER place_in_cell - 1 AS place,
-        LEAD(value) OVER place_in_cell AS next_value,
-        COUNT(*) OVER (PARTITION BY cell_id, metric, campaign, run, cell) AS n
+        campaign, run, arm, workload, load_label, cell, cell_id, metric, value,
+        ROW_NUMBER() OVER (of_cell ORDER BY value) - 1 AS place,
+        LEAD(value) OVER (of_cell ORDER BY value) AS next_value,
+        COUNT(*) OVER of_cell AS n
     FROM sample
-    -- campaign, run and cell are named too, so that a filter on them reaches the request rows
-    WINDOW place_in_cell AS (PARTITION BY cell_id, metric, campaign, run, cell ORDER BY value)
+    -- all that a reader may filter by is named, so that the filter reaches the request rows
+    WINDOW of_cell AS (PARTITION BY cell_id, metric, campaign, run, arm, workload, load_label, cell)
 ),
 again AS (
     -- percentile p lies at place (n - 1) * p / 100; integer division gives its lower neighbour on both databases
     SELECT
-        campaign, run, cell, cell_id, metric, MAX(n) AS n,
+        campaign, run, arm, workload, load_label, cell, cell_id, metric, MAX(n) AS n,
         MAX(CASE WHEN place = (n - 1) * 50 / 100
             THEN value + (COALESCE(next_value, value) - value) * ((n - 1) * 50 % 100) / 100.0 END) AS p50,
         MAX(CASE WHEN place = (n - 1) * 90 / 100
@@ -43,7 +44,7 @@ again AS (
         MAX(CASE WHEN place = (n - 1) * 99 / 100
             THEN value + (COALESCE(next_value, value) - value) * ((n - 1) * 99 % 100) / 100.0 END) AS p99
     FROM ranked
-    GROUP BY cell_id, metric, campaign, run, cell
+    GROUP BY cell_id, metric, campaign, run, arm, workload, load_label, cell
 ),
 stored AS (
     SELECT cell_id, run_id, 'ttft' AS metric, ttft_n AS n, ttft_p50_ms AS p50, ttft_p90_ms AS p90,
@@ -55,7 +56,7 @@ stored AS (
     SELECT cell_id, run_id, 'e2e', e2e_n, e2e_p50_ms, e2e_p90_ms, e2e_p95_ms, e2e_p99_ms FROM cell
 )
 SELECT
-    again.campaign, again.run, r.night, again.cell, again.metric,
+    again.campaign, again.run, r.night, again.arm, again.workload, again.load_label, again.cell, again.metric,
     stored.n AS stored_n, again.n AS recomputed_n,
     stored.p50 AS stored_p50_ms, again.p50 AS recomputed_p50_ms,
     stored.p90 AS stored_p90_ms, again.p90 AS recomputed_p90_ms,

@@ -195,6 +195,10 @@ def upgrade() -> None:
         sa.Column("tpot_p50_ms", sa.Double(), nullable=True),
         sa.Column("decode_tok_s", sa.Double(), nullable=True),
         sa.Column("prefill_tok_s", sa.Double(), nullable=True),
+        sa.Column("image_digest", sa.Text(), nullable=True),
+        sa.Column("engine_version", sa.Text(), nullable=True),
+        sa.Column("model_revision", sa.Text(), nullable=True),
+        sa.Column("fingerprint", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint(
             "run_id",
             "arm",
@@ -211,12 +215,24 @@ def upgrade() -> None:
             ["run_id"], ["campaign_run.run_id"], name=op.f("fk_cell_median_run_id"), ondelete="CASCADE"
         ),
     )
-    op.create_index(
-        op.f("ix_cell_median_campaign_arm_workload_load_label"),
-        "cell_median",
-        ["campaign", "arm", "workload", "load_label"],
-    )
     op.create_index(op.f("ix_cell_median_campaign_run"), "cell_median", ["campaign", "run"])
+    op.create_index(
+        op.f("ix_cell_median_series"),
+        "cell_median",
+        [
+            "campaign",
+            "arm",
+            "workload",
+            "load_label",
+            "host",
+            "placement",
+            "client_name",
+            "metric_definition",
+            "token_count_source",
+            "run_started_at",
+            "run",
+        ],
+    )
     op.create_table(
         "server_metrics",
         sa.Column("cell_id", sa.BigInteger(), nullable=False),
