@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +57,12 @@ def _root() -> str | None:
     return f"missing: {', '.join(missing)}" if missing else None
 
 
+def _sshd() -> str | None:
+    if not Path("/usr/sbin/sshd").exists():
+        return "no sshd; install Debian's openssh-server"
+    return None if os.geteuid() == 0 else "starting our own sshd needs root"
+
+
 _CHECKS: dict[str, Callable[[], str | None]] = {
     "docker": _docker,
     "postgres": _postgres,
@@ -63,6 +70,7 @@ _CHECKS: dict[str, Callable[[], str | None]] = {
     "engine": _engine,
     "registry": _registry,
     "root": _root,
+    "sshd": _sshd,
 }
 _answers: dict[str, str | None] = {}
 

@@ -13,6 +13,7 @@ import docker
 import requests
 from docker.errors import APIError, DockerException, TLSParameterError
 from docker.tls import TLSConfig
+from paramiko import SSHException
 
 from benchgate import secrets
 from benchgate.errors import HostError
@@ -63,6 +64,11 @@ _CONNECT_ERRORS: tuple[tuple[str, str, str], ...] = (
     (
         "authentication failed",
         "ssh refused the login",
+        "put this worker's key into the remote authorized_keys and load it in ssh-agent",
+    ),
+    (
+        "no authentication methods available",
+        "ssh has no key to log in with",
         "put this worker's key into the remote authorized_keys and load it in ssh-agent",
     ),
     (
@@ -166,7 +172,7 @@ class DockerEngine:
             if error.status_code == 400 and "HTTPS server" in str(error):
                 raise explain_connect_error(self.host, self.connection.url, error) from error
             raise
-        except (requests.RequestException, TLSParameterError, OSError) as error:
+        except (requests.RequestException, TLSParameterError, SSHException, OSError) as error:
             raise explain_connect_error(self.host, self.connection.url, error) from error
         except DockerException as error:
             raise explain_connect_error(self.host, self.connection.url, error) from error
