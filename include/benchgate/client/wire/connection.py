@@ -49,7 +49,7 @@ class HttpConnection(asyncio.Protocol):
         exchange.reads.append((now, data))
         exchange.last_read_at = now
         if not exchange.queued:
-            self._drain.push(exchange)
+            self._drain.take(exchange, now)
 
     def eof_received(self) -> bool:
         """The server has finished sending; we have nothing to say to a half-closed connection."""

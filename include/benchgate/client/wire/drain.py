@@ -14,22 +14,27 @@ from time import monotonic
 from benchgate.client.wire.exchange import Exchange
 
 BUDGET_S = 0.0002  # well below the 1 ms that is promised for TTFT at 1024 streams
+QUIET_S = 30e-6  # no read for so long: the loop was waiting, so hardly anybody else waits for it now
 QUEUE_A_BUDGET = 64  # exchanges in the queue that add another budget
 
 
 class Drain:
     """Queue of exchanges with unparsed reads; one a process."""
 
-    __slots__ = ("_loop", "_queue", "_scheduled")
+    __slots__ = ("_last_read_at", "_loop", "_queue", "_scheduled")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._queue: deque[Exchange] = deque()
         self._scheduled = False
+        self._last_read_at = 0.0
 
-    def push(self, exchange: Exchange) -> None:
-        """An exchange has a new read."""
-        if exchange.queued:
+    def take(self, exchange: Exchange, now: float) -> None:
+        """An exchange that is not in the queue has a new read: parse it at once when nothing else is going on."""
+        quiet = now - self._last_read_at > QUIET_S
+        self._last_read_at = now
+        if quiet and not self._queue:
+            exchange.work()
             return
         exchange.queued = True
         self._queue.append(exchange)
