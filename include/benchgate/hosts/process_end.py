@@ -13,7 +13,7 @@ from benchgate.hosts.process_table import alive, command_line, end_all, family, 
 from benchgate.records import ExitInfo
 
 STALE_GRACE_S = 10.0
-_SUPERVISOR_EXTRA_S = 15.0  # for SIGKILL to work through, on top of the grace
+_SUPERVISOR_EXTRA_S = 25.0  # for SIGKILL to work through, on top of the grace
 
 
 def end(folder: PlacementFolder, state: LaunchState, grace_s: float) -> None:

@@ -173,7 +173,8 @@ def port_holder(number: int) -> str | None:
     except psutil.AccessDenied:
         return None
     for connection in connections:
-        if connection.status == psutil.CONN_LISTEN and connection.laddr.port == number and connection.pid:
+        local = getattr(connection.laddr, "port", None)
+        if connection.status == psutil.CONN_LISTEN and local == number and connection.pid:
             lease = environment(connection.pid).get(LEASE_MARK)
             ours = f", a Benchgate server under {lease}" if lease else ""
             return f"pid {connection.pid} ({mask(command_line(connection.pid))}){ours}"

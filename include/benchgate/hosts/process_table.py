@@ -46,7 +46,7 @@ class ProcessStat:
     parent: int
     group: int
     session: int
-    zombie: bool
+    zombie: bool  # all of it has ended; only its exit status is left
 
 
 def stat(pid: int) -> ProcessStat | None:
@@ -56,9 +56,9 @@ def stat(pid: int) -> ProcessStat | None:
     except (OSError, UnicodeDecodeError):
         return None
     fields = text.rpartition(")")[2].split()  # the name in parentheses may hold anything, also ")" and spaces
-    return ProcessStat(
-        ProcessId(pid, int(fields[19])), int(fields[1]), int(fields[2]), int(fields[3]), fields[0] in ("Z", "X")
-    )
+    # A process whose first thread has ended looks like a zombie while its other threads still run and hold memory.
+    over = fields[0] in ("Z", "X") and int(fields[17]) <= 1
+    return ProcessStat(ProcessId(pid, int(fields[19])), int(fields[1]), int(fields[2]), int(fields[3]), over)
 
 
 def identify(pid: int) -> ProcessId | None:

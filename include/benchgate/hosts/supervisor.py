@@ -18,6 +18,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from benchgate.hosts.process_table import ProcessId, alive, end_all, family, ide
 PR_SET_CHILD_SUBREAPER = 36
 LOOK_EVERY_S = 0.25  # how soon a gone owner is noticed
 DEFAULT_GRACE_S = 10.0
+LAST_WORD_S = 10.0
 WATCHED = (signal.SIGTERM, signal.SIGCHLD)
 
 
@@ -124,7 +126,10 @@ class Supervisor:
             return family(self.folder.mark, server=self.state.server, supervisor=os.getpid())
 
         end_all(members, grace_s=self.grace_s())
-        self.reap(why)
+        deadline = time.monotonic() + LAST_WORD_S
+        while self.server_pid is not None and time.monotonic() < deadline:  # the kernel is still taking it apart
+            self.reap(why)
+            time.sleep(0.02)
 
     def grace_s(self) -> float:
         """Seconds between SIGTERM and SIGKILL, as the one who asked for the end wrote them."""

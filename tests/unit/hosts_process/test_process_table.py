@@ -18,7 +18,7 @@ from benchgate.hosts.process_table import LEASE_MARK, ProcessId, alive, end_all,
 
 def write_stat(folder: Path, pid: int, name: str, *, state: str = "S", started: int = 99) -> None:
     (folder / str(pid)).mkdir(parents=True, exist_ok=True)
-    fields = [state, "1", "7", "8", *("0" for _ in range(15)), str(started), "0"]
+    fields = [state, "1", "7", "8", *("0" for _ in range(13)), "1", "0", str(started), "0"]
     (folder / str(pid) / "stat").write_text(f"{pid} ({name}) {' '.join(fields)}\n")
 
 
@@ -60,6 +60,27 @@ def test_a_zombie_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     write_stat(tmp_path, 42, "done", state="Z")
 
     assert identify(42) is None
+
+
+def test_a_process_whose_first_thread_has_ended_still_runs():
+    code = (
+        "import ctypes, threading, time\n"
+        "threading.Thread(target=time.sleep, args=(600,)).start()\n"
+        "print('on', flush=True)\n"
+        "ctypes.PyDLL(None).pthread_exit(0)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        while " Z " not in (text := Path(f"/proc/{process.pid}/stat").read_text()):
+            pass
+
+        found = identify(process.pid)
+        process.kill()
+        process.wait()
+
+    assert found is not None, text
+    assert not alive(found)
 
 
 def test_nobody_is_not_alive():
