@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchgate import seeding
+from benchgate.errors import SeedError
 from benchgate.records import HostSeeds, SeedFact, SeedMount
 from benchgate.spec.campaign import ModelSpec
 from benchgate.steps.context import CampaignRun
@@ -55,12 +56,14 @@ def seed_model(run: CampaignRun, host: str, *, token: str | None = None, say: Sa
         seeds, key = run.seeds(host), model_key(model.id, model.revision)
         path = fact.path or model.id
         on_host = model.source is not None and model.source.host_path is not None
+        if on_host and not _is_docker(run, host):
+            fact = _verified_here(fact, say)
         if _is_docker(run, host):
             from benchgate.names import slug
 
             local, target = Path(path), f"{_MODELS}/{slug(model.id)}"
             if on_host:
-                seeds = with_more(seeds, mounts=[SeedMount(source=path, target=target)])
+                seeds, path = with_more(seeds, mounts=[SeedMount(source=path, target=target)]), target
             else:
                 folder = local.parent if local.is_file() else local
                 volume = f"benchgate-model-{slug(model.id)}-{slug((fact.digest or 'x').split(':')[-1][:12])}"
@@ -76,6 +79,19 @@ def seed_model(run: CampaignRun, host: str, *, token: str | None = None, say: Sa
         )
         facts.append(fact)
     return facts
+
+
+def _verified_here(fact: SeedFact, say: Say) -> SeedFact:
+    """A model that lies on this machine is named by its content, so that the arm's fingerprint can be complete."""
+    from benchgate.seeding.verify import seed_tree, tree_digest
+
+    local = Path(fact.path or "")
+    if not local.exists():
+        raise SeedError(f"model {fact.name}: there is no {local}", remedy="correct source.host_path of the model")
+    files = list(seed_tree(local))
+    digest = files[0].sha256 if local.is_file() else tree_digest(files)
+    say(f"{fact.name}: {len(files)} files at {local}, sha256 {digest[:16]}..")
+    return fact.model_copy(update={"digest": f"sha256:{digest}", "note": "lies on the host; named by its content"})
 
 
 def seed_dataset(run: CampaignRun, host: str, *, say: Say = print) -> list[SeedFact]:
