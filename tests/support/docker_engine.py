@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 import uuid
 from collections.abc import Iterator
@@ -50,6 +51,7 @@ class SecondEngine:
     address: str  # of the engine, as this machine reaches it
     worker_address: str  # of this machine, as the engine reaches it
     tls: TlsFiles
+    sockets: Path  # a short path: a Unix socket's name holds 107 characters
     process: subprocess.Popen[bytes] = field(init=False)
 
     @property
@@ -60,7 +62,7 @@ class SecondEngine:
     @property
     def unix_url(self) -> str:
         """Its local socket."""
-        return f"unix://{self.folder / 'docker.sock'}"
+        return f"unix://{self.sockets / 'docker.sock'}"
 
     def connection(self) -> EngineConnection:
         """How a worker on another machine reaches it."""
@@ -71,7 +73,7 @@ class SecondEngine:
         files = self.folder / "tls"
         command = [
             *("nsenter", f"--net=/run/netns/{self.namespace}", "dockerd"),
-            *("--data-root", str(self.folder / "data"), "--exec-root", str(self.folder / "exec")),
+            *("--data-root", str(self.folder / "data"), "--exec-root", str(self.sockets)),
             *("--pidfile", str(self.folder / "docker.pid"), "-H", self.unix_url, "-H", "tcp://0.0.0.0:2376"),
             *("--tlsverify", "--tlscacert", str(files / "ca.pem"), "--tlscert", str(files / "server.pem")),
             *("--tlskey", str(files / "server-key.pem"), "--insecure-registry", "10.213.0.0/16"),
@@ -100,14 +102,18 @@ class SecondEngine:
 
 
 @contextmanager
-def second_engine(folder: Path) -> Iterator[SecondEngine]:
-    """A dockerd in a network namespace, reached over a virtual cable at another address, with TLS. Needs root."""
+def second_engine(folder: Path, *, disk_mib: int | None = None) -> Iterator[SecondEngine]:
+    """A dockerd in a network namespace, reached over a virtual cable at another address, with TLS. Needs root.
+
+    With ``disk_mib`` its data lies on a file system of that size, which soon is full.
+    """
     name = f"bg{uuid.uuid4().hex[:6]}"
     third = int(uuid.uuid4().hex[:2], 16)
     ours, theirs = f"10.213.{third}.1", f"10.213.{third}.2"
     tls = make_certificates(folder / "tls", theirs)
     _run("ip", "netns", "add", name)
-    engine = SecondEngine(folder, name, theirs, ours, tls)
+    sockets = Path(tempfile.mkdtemp(prefix="bg-"))
+    engine = SecondEngine(folder, name, theirs, ours, tls, sockets)
     try:
         _run("ip", "link", "add", f"{name}h", "type", "veth", "peer", "name", f"{name}c", "netns", name)
         _run("ip", "addr", "add", f"{ours}/24", "dev", f"{name}h")
@@ -116,12 +122,18 @@ def second_engine(folder: Path) -> Iterator[SecondEngine]:
         _run("ip", "-n", name, "link", "set", f"{name}c", "up")
         _run("ip", "-n", name, "link", "set", "lo", "up")
         _run("ip", "-n", name, "route", "add", "default", "via", ours)
+        if disk_mib is not None:
+            (folder / "data").mkdir()
+            _run("mount", "-t", "tmpfs", "-o", f"size={disk_mib}m", "tmpfs", str(folder / "data"))
         try:
             engine.start()
             yield engine
         finally:
             engine.stop()
+            if disk_mib is not None:
+                subprocess.run(["umount", "-l", str(folder / "data")], check=False, capture_output=True)
     finally:
         subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
         subprocess.run(["ip", "link", "delete", f"{name}h"], check=False, capture_output=True)
         shutil.rmtree(folder / "data", ignore_errors=True)
+        shutil.rmtree(sockets, ignore_errors=True)

@@ -56,9 +56,12 @@ class Registry:
 
 @contextmanager
 def running_registry(
-    folder: Path, *, host: str = "127.0.0.1", login: tuple[str, str] | None = None
+    folder: Path, *, host: str = "127.0.0.1", bind: str | None = None, login: tuple[str, str] | None = None
 ) -> Iterator[Registry]:
-    """A registry that keeps its data in ``folder``; with ``login`` only that user may use it."""
+    """A registry that keeps its data in ``folder``; with ``login`` only that user may use it.
+
+    It listens on ``bind`` (default: ``host``), and is named and asked by ``host``.
+    """
     address = f"{host}:{free_port(host)}"
     auth = ""
     if login:
@@ -68,7 +71,9 @@ def running_registry(
         (folder / "htpasswd").write_text(f"{login[0]}:{hashed}\n")
         auth = f"auth: {{htpasswd: {{realm: test, path: {folder / 'htpasswd'}}}}}\n"
     config = folder / "registry.yml"
-    config.write_text(_CONFIG.format(data=folder / "data", address=address, auth=auth))
+    config.write_text(
+        _CONFIG.format(data=folder / "data", address=f"{bind or host}:{address.rpartition(':')[2]}", auth=auth)
+    )
     with (folder / "registry.log").open("wb") as log:
         process = subprocess.Popen(["docker-registry", "serve", str(config)], stdout=log, stderr=log)
     try:

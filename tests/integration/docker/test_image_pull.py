@@ -18,6 +18,7 @@ from benchgate.seeding.image import RegistryLogin, resolve_image
 from benchgate.seeding.image_pull import PullFailed, PullFailure
 from tests.integration.docker.conftest import LOCAL
 from tests.support import base_image
+from tests.support.docker_engine import SecondEngine, second_engine
 from tests.support.registry import Registry, running_registry
 from tests.support.requirements import require
 
@@ -193,3 +194,43 @@ def test_the_digest_of_an_earlier_run_stands_in_only_while_it_is_there(
         resolve_image(engine, image, on_pull_failure="use_last", last_digest=digest, report=lambda _: None)
 
     assert used.digest == digest
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_told_apart(engine: DockerEngine, tmp_path: Path) -> None:
+    require("registry", "root")
+    (tmp_path / "registry").mkdir()
+    with (
+        second_engine(tmp_path / "small", disk_mib=40) as small,
+        running_registry(tmp_path / "registry", bind="0.0.0.0") as registry,
+    ):
+        registry.push(engine.api, base_image.PYBASE, "big/image", "nightly")
+        forget(engine, f"{registry.address}/big/image:nightly")
+        port = registry.address.rpartition(":")[2]
+        far = DockerEngine("gpu2", small.connection())
+
+        with pytest.raises(PullFailed) as caught:
+            resolve_image(far, f"{small.worker_address}:{port}/big/image:nightly", report=lambda _: None)
+        far.close()
+
+    assert caught.value.kind is PullFailure.NO_SPACE
+    assert "docker system df" in str(caught.value.remedy)
+
+
+@pytest.mark.slow
+def test_a_remote_host_pulls_from_a_registry_of_the_site(
+    engine: DockerEngine, remote: SecondEngine, tmp_path: Path
+) -> None:
+    require("registry")
+    with running_registry(tmp_path, bind="0.0.0.0") as registry:
+        digest = registry.push(engine.api, base_image.TEST_SERVER, "engines/vllm", "nightly")
+        forget(engine, f"{registry.address}/engines/vllm:nightly")
+        mirror = f"{remote.worker_address}:{registry.address.rpartition(':')[2]}"
+        far = DockerEngine("gpu2", remote.connection())
+
+        resolved = resolve_image(far, "engines/vllm:nightly", mirror=mirror, report=lambda _: None)
+        forget(far, resolved.pinned)
+        far.close()
+
+    assert resolved.digest == digest
+    assert resolved.engine_version == "1.2.3"
