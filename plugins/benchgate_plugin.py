@@ -6,7 +6,7 @@ Airflow loads plugins in every process, tasks included, so nothing heavy is impo
 from airflow.plugins_manager import AirflowPlugin
 
 from benchgate.airflow.pages_link import PageLink
-from benchgate.airflow.pages_mount import PagesOnDemand
+from benchgate.airflow.pages_mount import PagesForTheServer
 from benchgate.pages.links import PREFIX, ROUTE, RUN_ROUTE
 
 
@@ -14,7 +14,7 @@ class BenchgatePlugin(AirflowPlugin):
     """Registers the pages."""
 
     name = "benchgate"
-    fastapi_apps = [{"app": PagesOnDemand(), "url_prefix": PREFIX, "name": "Benchgate pages"}]
+    fastapi_apps = PagesForTheServer()
     # addresses are relative to Airflow's root, so that they hold behind a proxy with a path
     external_views = [
         {

@@ -61,7 +61,7 @@ def build_dag(campaign: CampaignSpec, inventory: Inventory, path: Path) -> DAG:
         catchup=False,
         max_active_runs=1,  # two runs of one campaign would only wait for each other's leases
         params=campaign_params(campaign),
-        tags=sorted({"benchgate", campaign.engine, *campaign.tags}),
+        tags=sorted({"benchgate", "campaign", campaign.engine, *campaign.tags}),
         description=campaign.description.strip().split("\n")[0] or None,
         doc_md=campaign_doc(campaign),
         default_args={"owner": "benchgate", "retries": 0},

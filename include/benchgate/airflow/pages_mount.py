@@ -1,25 +1,32 @@
-"""The pages as an application that is built when somebody opens the first one."""
+"""When the pages are built: as soon as the API server asks the plugin for its applications, and in no other process."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+import logging
 from typing import Any
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+from benchgate.pages.links import PREFIX
+
+log = logging.getLogger("benchgate")
 
 
-class PagesOnDemand:
-    """An ASGI application. Scheduler and tasks load the plugin as well, and must not pay for a web framework."""
+class PagesForTheServer:
+    """The plugin's ``fastapi_apps``, made when they are read.
+
+    Scheduler, DAG processor and every task load the plugin, too, and never read them: they must not pay for a web
+    framework. Pages that cannot be built must not keep Airflow from starting.
+    """
 
     def __init__(self) -> None:
-        self._app: Callable[[Scope, Receive, Send], Awaitable[None]] | None = None
+        self._apps: list[dict[str, Any]] | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if self._app is None:
-            from benchgate.airflow.pages_app import create_app
+    def __get__(self, plugin: object, owner: type) -> list[dict[str, Any]]:
+        if self._apps is None:
+            try:
+                from benchgate.airflow.pages_app import create_app
 
-            self._app = create_app()
-        await self._app(scope, receive, send)
+                self._apps = [{"app": create_app(), "url_prefix": PREFIX, "name": "Benchgate pages"}]
+            except Exception:
+                log.exception("the results pages cannot be built, so Airflow goes on without them")
+                self._apps = []
+        return self._apps

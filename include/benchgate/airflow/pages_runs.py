@@ -10,12 +10,12 @@ from airflow.models.dagrun import DagRun
 from airflow.models.hitl import HITLDetail
 from airflow.models.taskinstance import TaskInstance
 from airflow.utils.session import create_session
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from benchgate.pages.run_view import DagRunState, Pending
 from benchgate.pages.words import iso
 
-TAG = "benchgate"  # every campaign's DAG carries it
+TAGS = ("benchgate", "campaign")  # every campaign's DAG carries both
 NEWEST = 10
 _LIVING = ("queued", "running")
 
@@ -26,7 +26,9 @@ def campaigns_in_airflow() -> set[str]:
         query = (
             select(DagModel.dag_id)
             .join(DagTag, DagTag.dag_id == DagModel.dag_id)
-            .where(DagTag.name == TAG, DagModel.is_stale.is_(False))
+            .where(DagTag.name.in_(TAGS), DagModel.is_stale.is_(False))
+            .group_by(DagModel.dag_id)
+            .having(func.count() == len(TAGS))
         )
         return set(session.scalars(query))
 

@@ -14,7 +14,6 @@ from sqlalchemy.engine import Connection
 
 from benchgate.airflow import pages_access, pages_runs
 from benchgate.airflow.warehouse import warehouse_url_of_server
-from benchgate.analysis.reversals import factor
 from benchgate.artifacts import RunStore
 from benchgate.pages import launch_page, task_ids
 from benchgate.pages.campaigns_view import campaign_names, campaign_view, campaigns_view
@@ -180,7 +179,7 @@ def compare(
     with _warehouse() as connection:
         allowed, _ = _allowed(connection, user)
         view = compare_view(connection, allowed, asked)
-    return Shown("compare", "compare", view, extra={"factor": factor})
+    return Shown("compare", "compare", view)
 
 
 def not_run(request: Request, user: User, campaign: Text = None, everything: bool = False, page: Page = 1) -> Shown:

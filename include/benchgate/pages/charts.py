@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime
 from html import escape
 
@@ -12,10 +12,10 @@ from markupsafe import Markup
 from benchgate.analysis.findings import Comparison
 from benchgate.analysis.levels import Level
 from benchgate.analysis.measures import BY_NAME, MEASURES
-from benchgate.names import load_label
 from benchgate.pages.cell_view import EarlierNight
 from benchgate.pages.nights import Night, TrendSeries
 from benchgate.pages.words import state_words
+from benchgate.report import charts as report_charts
 from benchgate.report.scales import Scale, fit
 from benchgate.report.svg import Chart, Point, Series, draw
 from benchgate.report.tables import SHORT_TITLES, number
@@ -32,46 +32,10 @@ def unit_title(metric: str) -> str:
     return title if unit in title or unit == "share" else f"{title}, {unit}"
 
 
-def load_charts(levels: Sequence[Level], names: Sequence[str], metric: str) -> list[Markup]:
-    """One metric over the loads, a chart for each workload; whiskers are 95 % intervals of the median."""
-    charts = []
-    rows = [level for level in levels if level.metric == metric]
-    for place, workload in enumerate(dict.fromkeys(level.workload for level in rows)):
-        mine = [level for level in rows if level.workload == workload]
-        ticks = sorted({_load(level) for level in mine})
-        series = tuple(
-            Series(name, tuple(_level_point(level) for level in mine if level.arm == name), _refused(mine, name))
-            for name in names
-        )
-        closed = all(level.users is not None for level in mine)
-        chart = Chart(
-            key=f"c-{metric}-{place}",
-            title=f"{BY_NAME[metric].title}, {workload}",
-            description="; ".join(f"{s.name}: " + ", ".join(p.note for p in s.points) for s in series),
-            x_label="users" if closed else "requests/s",
-            y_label=unit_title(metric),
-            series=series,
-            log_x=len(ticks) > 1,
-            x_ticks=tuple((tick, f"{tick:g}") for tick in ticks),
-        )
-        charts.append(Markup(draw(chart)))  # noqa: S704  draw escapes every text
-    return charts
-
-
-def _load(level: Level) -> float:
-    return float(level.users if level.users is not None else level.request_rate or 0)
-
-
-def _level_point(level: Level) -> Point:
-    unit = BY_NAME[level.metric].unit
-    note = f"{load_label(level.users, level.request_rate)} {number(level.middle, unit)}"
-    if level.low is not None and level.high is not None:
-        note += f" [{number(level.low, unit)}, {number(level.high, unit)}]"
-    return Point(_load(level), level.middle, level.low, level.high, f"{note}, n={level.repeats}")
-
-
-def _refused(levels: Iterable[Level], name: str) -> bool:
-    return any(level.arm == name and level.basis != "published" for level in levels)
+def load_charts(levels: Sequence[Level], metric: str) -> list[Markup]:
+    """One metric over the loads, a chart for each workload, as the report draws them."""
+    charts = report_charts.load_charts([level for level in levels if level.metric == metric])
+    return [Markup(draw(chart)) for chart in charts]  # noqa: S704  draw escapes every text
 
 
 def trend_chart(series: Sequence[TrendSeries], metric: str, where: str) -> Markup | None:

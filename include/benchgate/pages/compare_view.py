@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from benchgate.analysis.cells import MeasuredCell
+from benchgate.analysis.changed import what_changed
 from benchgate.analysis.compare import compare
 from benchgate.analysis.findings import Comparison
 from benchgate.analysis.levels import Level, levels
+from benchgate.analysis.read import RunFacts, read_cells, read_run
 from benchgate.analysis.reversals import reversals, summaries
+from benchgate.analysis.series import Night
 from benchgate.names import run_key
-from benchgate.pages.measured import measured_cells
 from benchgate.pages.nights import newest_runs
 from benchgate.pages.reading import Row, rows
 from benchgate.pages.words import day, iso
-from benchgate.pages.written import Written, read_written
 from benchgate.warehouse import tables as t
 
 NIGHTS_TO_CHOOSE = 90
@@ -53,8 +53,8 @@ class Changed:
 
     placement: str
     part: str
-    before: Any
-    after: Any
+    before: str | None
+    after: str | None
 
 
 @dataclass(frozen=True)
@@ -94,14 +94,13 @@ def compare_view(connection: Connection | None, allowed: Collection[str], asked:
         return replace(blank, nothing=f"{campaign} has no loaded run yet.")
     by_id = {row["airflow_run_id"]: row for row in found}
     run = by_id.get(asked.run or "", found[0])
-    written = read_written(_yaml(connection, run))
-    cells = sorted(
-        measured_cells(connection, run), key=lambda c: (written.by_arm(c.arm), written.by_workload(c.workload))
-    )
+    facts = read_run(connection, run["run"])
+    order = {arm: place for place, arm in enumerate(facts.home)}
+    cells = sorted(read_cells(connection, [run["run_id"]]), key=lambda cell: order.get(cell.arm, len(order)))
     blank = replace(blank, runs=runs, run=_choice(runs, run), arms=tuple(dict.fromkeys(cell.arm for cell in cells)))
     if asked.by == NIGHTS:
         return _nights(connection, replace(blank, by=NIGHTS), asked, run, found, cells)
-    return _arms(blank, asked, cells, written)
+    return _arms(blank, asked, cells, facts)
 
 
 def _runs(connection: Connection, campaign: str, wanted: Sequence[str | None]) -> list[Row]:
@@ -116,25 +115,30 @@ def _runs(connection: Connection, campaign: str, wanted: Sequence[str | None]) -
     return sorted(listed, key=lambda row: (str(iso(row["started_at"])), row["run"]), reverse=True)
 
 
-def _yaml(connection: Connection, run: Row) -> str:
-    query = sa.select(t.campaign_run.c.campaign_yaml).where(t.campaign_run.c.run_id == run["run_id"])
-    return str(connection.execute(query).scalar_one())
-
-
 def _choice(runs: Sequence[RunChoice], run: Row) -> RunChoice:
     return next(one for one in runs if one.run_id == run["airflow_run_id"])
 
 
-def _arms(blank: CompareView, asked: Asked, cells: Sequence[MeasuredCell], written: Written) -> CompareView:
+def _arms(blank: CompareView, asked: Asked, cells: Sequence[MeasuredCell], facts: RunFacts) -> CompareView:
     arms = blank.arms
     if len(arms) < 2:
         return replace(blank, nothing="Comparing needs two arms that measured something on this night.")
-    home = written.baseline if written.baseline in arms else arms[0]
-    baseline = asked.baseline if asked.baseline in arms else home
-    arm = asked.arm if asked.arm in arms and asked.arm != baseline else next(one for one in arms if one != baseline)
-    # all arms of the night are compared, so that the adjustment for many comparisons is the report's
-    found = [one for one in compare(cells, baseline=baseline) if one.arm == arm]
-    return _filled(replace(blank, arm=arm, baseline=baseline, names=(baseline, arm)), found, cells, (baseline, arm))
+    arm = asked.arm if asked.arm in arms else _first_compared(arms, asked.baseline, facts)
+    home = facts.baselines.get(arm)
+    baseline = asked.baseline if asked.baseline in arms and asked.baseline != arm else home
+    if baseline not in arms or baseline == arm:
+        baseline = next(one for one in arms if one != arm)
+    # every arm of the night is compared as the report does it, so that the correction for many comparisons is the same
+    found = compare(cells, facts.baselines if baseline == home else baseline, facts.home)
+    mine = [one for one in found if one.arm == arm]
+    return _filled(replace(blank, arm=arm, baseline=baseline, names=(baseline, arm)), mine, cells)
+
+
+def _first_compared(arms: Sequence[str], baseline: str | None, facts: RunFacts) -> str:
+    """The first arm that is not the baseline itself."""
+    if baseline in arms:
+        return next(arm for arm in arms if arm != baseline)
+    return next((arm for arm in arms if facts.baselines.get(arm, arm) != arm), arms[1])
 
 
 def _nights(
@@ -151,7 +155,7 @@ def _nights(
     before = [row for row in earlier if str(iso(row["started_at"])) < str(iso(run["started_at"]))]
     by_id = {row["airflow_run_id"]: row for row in earlier}
     other = by_id.get(asked.other or "") or (before or earlier)[0]
-    old = measured_cells(connection, other)
+    old = read_cells(connection, [other["run_id"]])
     arms = blank.arms or tuple(dict.fromkeys(cell.arm for cell in old))
     blank = replace(blank, other=_choice(blank.runs, other), arms=arms)
     if not arms:
@@ -159,12 +163,12 @@ def _nights(
     arm = asked.arm if asked.arm in arms else arms[0]
     names = _night_names(arm, other, run)
     both = [replace(cell, arm=names[0]) for cell in old if cell.arm == arm]
-    both += [replace(cell, arm=names[1], run=other["run"]) for cell in cells if cell.arm == arm]
-    changed = _changed(connection, other, run, arm)
+    both += [replace(cell, arm=names[1]) for cell in cells if cell.arm == arm]
+    changed = _changed([cell for cell in old if cell.arm == arm], [cell for cell in cells if cell.arm == arm])
     blank = replace(blank, arm=arm, names=names, changed=changed)
     if {cell.arm for cell in both} != set(names):
         return replace(blank, nothing=f"{arm} did not measure anything on one of the two nights.")
-    return _filled(blank, compare(both, baseline=names[0]), both, names)
+    return _filled(blank, compare(both, names[0]), both)
 
 
 def _night_names(arm: str, other: Row, run: Row) -> tuple[str, str]:
@@ -176,39 +180,31 @@ def _night_names(arm: str, other: Row, run: Row) -> tuple[str, str]:
     return f"{arm} {nights[0]}", f"{arm} {nights[1]}"
 
 
-def _filled(
-    blank: CompareView, found: Sequence[Comparison], cells: Sequence[MeasuredCell], names: tuple[str, str]
-) -> CompareView:
+def _filled(blank: CompareView, found: Sequence[Comparison], cells: Sequence[MeasuredCell]) -> CompareView:
     if not found:
         return replace(blank, nothing="The two have no workload and load in common that both measured.")
     turned = reversals(found)
     marked = {(c.workload, c.load, c.metric) for reversal in turned for c in (reversal.ahead, reversal.behind)}
+    sides = [[cell for cell in cells if cell.arm == name] for name in blank.names]
     return replace(
         blank,
         comparisons=tuple(found),
         reversed_in=frozenset(marked),
         reversals=tuple(summaries(turned)),
-        levels=tuple(levels(cell for cell in cells if cell.arm in names)),
+        levels=tuple(levels([*sides[0], *sides[1]])),
     )
 
 
-def _changed(connection: Connection, other: Row, run: Row, arm: str) -> tuple[Changed, ...]:
-    """What makes the arm another arm than before, placement by placement."""
-    launch = t.launch
-    query = sa.select(launch.c.run_id, launch.c.host, launch.c.placement, launch.c.fingerprint_parts).where(
-        launch.c.run_id.in_((other["run_id"], run["run_id"])), launch.c.arm == arm
+def _changed(before: Sequence[MeasuredCell], after: Sequence[MeasuredCell]) -> tuple[Changed, ...]:
+    """What makes the arm another arm than on the earlier night, placement by placement."""
+    old = {cell.placement: cell for cell in before}
+    new = {cell.placement: cell for cell in after}
+    return tuple(
+        Changed(place, part, *values)
+        for place in sorted(old.keys() & new.keys())
+        for part, values in what_changed(_as_night(old[place]), _as_night(new[place])).items()
     )
-    parts: dict[tuple[str, Any], dict[str, Any]] = {}
-    for row in rows(connection, query):
-        parts[(f"{row['host']}/{row['placement']}", row["run_id"])] = row["fingerprint_parts"] or {}
-    changed = []
-    for place in sorted({place for place, _ in parts}):
-        before, after = parts.get((place, other["run_id"])), parts.get((place, run["run_id"]))
-        if before and after:
-            names = sorted({*before, *after})
-            changed += [
-                Changed(place, name, before.get(name), after.get(name))
-                for name in names
-                if before.get(name) != after.get(name)
-            ]
-    return tuple(changed)
+
+
+def _as_night(cell: MeasuredCell) -> Night:
+    return Night(cell.night, cell.run, 0.0, fingerprint=cell.fingerprint, facts=cell.facts)

@@ -14,6 +14,7 @@ import jinja2
 
 import benchgate
 from benchgate.analysis.measures import BY_NAME
+from benchgate.analysis.reversals import factor
 from benchgate.pages import charts, words
 from benchgate.pages.grid import MEASURE_NAMES
 from benchgate.pages.links import Links
@@ -56,6 +57,8 @@ def _environment() -> jinja2.Environment:
         cell_measures=MEASURE_NAMES,
         titles=tables.SHORT_TITLES,
         version=benchgate.__version__,
+        factor=factor,
+        visible=tables.visible_words,
         asset_version=asset_version,
     )
     environment.filters.update(
