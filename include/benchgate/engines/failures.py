@@ -95,6 +95,11 @@ class RootCause:
     stopping: bool = False
     recent: deque[str] = field(default_factory=lambda: deque(maxlen=NEAR_LINES))
 
+    def forget(self) -> None:
+        """The server became ready: whatever it met before, it got over it."""
+        self.best = self.exception = self.engine_died = None
+        self.in_traceback.clear()
+
     def look(self, line: LogLine, *, ready: bool) -> None:
         """Read one line; ``ready`` says whether the server has been ready before it."""
         for words in self.words:

@@ -108,6 +108,7 @@ def parse(words: Words, lines: RawLines) -> LogFacts:
         cause.look(line, ready=ready)
         if not ready and any(item.in_line(line) for item in words.ready):
             ready = True
+            cause.forget()
             seen.add("ready", True, line, 0)
         watched = (*words.warnings, *words.compiling) if ready else words.warnings
         kind = next((item.pattern for item in watched if item.in_line(line)), None)

@@ -22,12 +22,14 @@ MAX_EVIDENCE_CHARS = 500
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]?")
 _ESCAPES_RAW = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-# (EngineCore_DP0 pid=79), (VllmWorker TP0 pid=..), (RayWorkerWrapper pid=1, ip=10.0.0.2)
-_PROCESS = re.compile(r"\(([A-Za-z][\w. :-]*?)\s*pid=(\d+)[^()]*\)")
+# (EngineCore_DP0 pid=79), (VllmWorker rank=1 pid=..), (RayWorkerWrapper pid=1, ip=10.0.0.2); a worker may stand behind
+# its engine: (EngineCore_0 pid=284) (VllmWorker TP1 pid=303)
+_PROCESS = re.compile(r"\(([A-Za-z][\w. :=-]*?)\s*pid=(\d+)[^()]*\)")
+_PROCESSES = re.compile(rf"{_PROCESS.pattern}(?: {_PROCESS.pattern})*")
 # [2025-11-30 09:00:00 DP0 TP1 EP0]
 _BRACKET = re.compile(r"\[\d{4}-\d\d-\d\d[ T][\d:.,]+\s*([A-Z][A-Z0-9 ]*)?\]")
 _DP = re.compile(r"(?:^|[^A-Za-z])DP(\d+)")
-_TP = re.compile(r"(?:^|[^A-Za-z])TP(\d+)")
+_TP = re.compile(r"(?:^|[^A-Za-z])TP(\d+)|\brank=(\d+)")
 _PP = re.compile(r"(?:^|[^A-Za-z])PP(\d+)")
 _ENGINE = re.compile(r"EngineCore_(\d+)")
 _LEVEL = re.compile(r"\b(DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)\b")
@@ -49,14 +51,14 @@ class LogLine:
     @property
     def prefix(self) -> str:
         """What stands before the message and names process and rank; empty when nothing does."""
-        match = _PROCESS.search(self.text[:160]) or _BRACKET.search(self.text[:160])
+        match = _PROCESSES.search(self.text[:200]) or _BRACKET.search(self.text[:200])
         return match.group(0) if match else ""
 
     @property
     def process(self) -> str:
         """Name and pid of the process, for example ``EngineCore_DP0 79``; empty when the line does not say."""
-        match = _PROCESS.search(self.text[:160])
-        return f"{match.group(1)} {match.group(2)}" if match else ""
+        found = _PROCESS.findall(self.prefix)
+        return " ".join(found[-1]) if found else ""
 
     @property
     def rank(self) -> Rank:
@@ -72,7 +74,7 @@ class LogLine:
     @property
     def message(self) -> str:
         """The text behind the process prefix, indentation kept (it tells a traceback's frames from its last line)."""
-        match = _PROCESS.search(self.text[:160])
+        match = _PROCESSES.search(self.text[:200])
         return self.text if match is None else self.text[match.end() :].removeprefix(" ")
 
 
@@ -92,7 +94,7 @@ def rank_of(prefix: str) -> Rank:
     pipeline = _PP.search(prefix)
     return Rank(
         int(data.group(1)) if data else None,
-        int(tensor.group(1)) if tensor else None,
+        int(tensor.group(1) or tensor.group(2)) if tensor else None,
         int(pipeline.group(1)) if pipeline else None,
     )
 

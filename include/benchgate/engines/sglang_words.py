@@ -158,7 +158,7 @@ WORDS = Words(
         said("Entering DeepGEMM JIT"),
         said("torch._dynamo hit config.recompile_limit"),
         said("AUTOTUNE ", r"AUTOTUNE \w+\("),
-        said("utotun", r"\[Auto[Tt]uner\]: |Autotuning (?:process|kernel|took)|Triton autotuning for function"),
+        said("utotun", r"Autotuning (?:process|kernel|took)|\[Auto[Tt]uner\]: Tuning|Triton autotuning for function"),
     ),
     bulk=('HTTP/1.1" 200', "Decode batch", "Prefill batch"),
     finish=finish,

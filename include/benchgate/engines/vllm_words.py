@@ -265,7 +265,7 @@ WORDS = Words(
         said("JIT compilation during inference"),
         said("torch._dynamo hit config.recompile_limit"),
         said("Recompiling function", r"Recompiling function \S+"),
-        said("utotun", r"\[Auto[Tt]uner\]: |Autotuning (?:process|kernel|took)|Triton autotuning for function"),
+        said("utotun", r"Autotuning (?:process|kernel|took)|\[Auto[Tt]uner\]: Tuning|Triton autotuning for function"),
         said("AUTOTUNE ", r"AUTOTUNE \w+\("),
         said("DeepGEMM JIT", r"DeepGEMM JIT Compiling"),
     ),

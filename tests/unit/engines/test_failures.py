@@ -200,6 +200,21 @@ def test_a_handled_exception_in_a_warning_is_not_the_cause() -> None:
     assert facts.failure is None
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "(EngineCore pid=7) ERROR [repo_utils.py:65] Error retrieving file list: OfflineModeIsEnabled: Cannot reach https://huggingface.co/x",
+        "(EngineCore pid=7) WARNING [cuda_mem_ops.py:1] cudaHostRegister failed: 2; copies will not be pinned",
+        "(EngineCore pid=7) torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1 GiB; retrying with less",
+    ],
+)
+def test_what_a_server_got_over_before_it_was_ready_is_no_failure(line: str) -> None:
+    facts = vllm(line, f"{API}INFO:     Application startup complete.")
+
+    assert facts.ready
+    assert facts.failure is None
+
+
 def test_an_orderly_shutdown_is_not_a_death() -> None:
     facts = vllm(
         f"{API}INFO:     Application startup complete.",

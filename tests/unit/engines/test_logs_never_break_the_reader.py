@@ -149,6 +149,8 @@ def test_the_filter_lets_every_line_with_a_word_through(line: bytes, words: list
         ("(Worker_TP0 pid=5)", None, 0),
         ("(Worker_DP1_TP3_EP7 pid=5)", 1, 3),
         ("(VllmWorker TP1 pid=5)", None, 1),
+        ("(VllmWorker rank=1 pid=2171)", None, 1),
+        ("(EngineCore_0 pid=3933741) (VllmWorker TP1 pid=3933749)", 0, 1),
         ("(APIServer pid=1)", None, None),
         ("[2025-11-02 10:00:00 DP0 TP2 EP2]", 0, 2),
         ("[2025-11-02 10:00:00 TP2]", None, 2),
@@ -167,6 +169,15 @@ def test_docker_compose_prefixes_and_timestamps_do_not_hide_a_rank() -> None:
 
     assert line.rank.data == 2
     assert line.process == "EngineCore_DP2 7"
+
+
+def test_a_worker_behind_its_engine_is_the_process_that_wrote() -> None:
+    line = LogLine(
+        1, "Aug 19 18:30:22 host vllm[8727]: (EngineCore_0 pid=1) (VllmWorker TP1 pid=2)     raise ValueError"
+    )
+
+    assert line.process == "VllmWorker TP1 2"
+    assert line.message == "    raise ValueError"
 
 
 def test_terminal_escapes_and_control_characters_are_gone() -> None:
