@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     actions.add_parser("migrate", help="create the warehouse, or bring it to this version")
     actions.add_parser("status", help="which migration it is at, and what it holds")
+    actions.add_parser("describe", help="print what every view, table and column means, as Markdown")
     roles = actions.add_parser(
         "roles", help="PostgreSQL: create benchgate_loader and benchgate_reader with the least they need"
     )
@@ -69,6 +70,13 @@ def _status(args: argparse.Namespace) -> int:
     newest = max((row[loaded] for row in runs.rows), default=None)
     print(f"runs       {len(runs.rows)}" + (f", last loaded {_shown(newest)}" if newest is not None else ""))
     print(f"relations  {', '.join(relation_names())}")
+    return 0
+
+
+def _describe(_args: argparse.Namespace) -> int:
+    from benchgate.warehouse.describe import markdown
+
+    print(markdown(), end="")
     return 0
 
 
@@ -146,6 +154,7 @@ def _load(args: argparse.Namespace) -> int:
 _ACTIONS = {
     "migrate": _migrate,
     "status": _status,
+    "describe": _describe,
     "roles": _roles,
     "query": _query,
     "retain": _retain,

@@ -26,6 +26,7 @@ from benchgate.warehouse.connect import open_warehouse, reading, shown, sqlite_p
 from benchgate.warehouse.medians import fold_repeats
 from benchgate.warehouse.tables import metadata, view_text
 from benchgate.warehouse.views import VIEWS, view_sha256, view_sql
+from benchgate.warehouse.views.meaning import column_meaning
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 VERSION_TABLE = "benchgate_migration"
@@ -138,6 +139,7 @@ def _migrate(connection: Connection, where: str) -> MigrationReport:
     for name in VIEWS:
         connection.exec_driver_sql(view_sql(name).replace("%", "%%") if _formats(connection) else view_sql(name))
         connection.execute(sa.insert(view_text).values(view=name, sha256=view_sha256(name)))
+    _comment_views(connection)
     if before is not None:
         fold_repeats(connection)  # the view that defines them may have changed
     return MigrationReport(before, head, views_recreated=True)
@@ -188,6 +190,17 @@ def _comment(connection: Connection) -> None:
         connection.execute(sa.schema.SetTableComment(table))
         for column in table.columns:
             connection.execute(sa.schema.SetColumnComment(column))
+
+
+def _comment_views(connection: Connection) -> None:
+    if connection.dialect.name != "postgresql":
+        return
+    for view in VIEWS:
+        for column in sa.inspect(connection).get_columns(view):
+            meaning = column_meaning(view, column["name"])
+            if meaning:
+                text = meaning.replace("'", "''").replace("%", "%%")
+                connection.exec_driver_sql(f"COMMENT ON COLUMN {view}.{column['name']} IS '{text}'")
 
 
 @contextmanager

@@ -139,7 +139,7 @@ def test_postgres_explains_every_column(postgres_url: str) -> None:
     undocumented = rows(
         postgres_url,
         """SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
-        WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND NOT a.attisdropped
+        WHERE c.relkind IN ('r', 'v') AND c.relnamespace = 'public'::regnamespace AND NOT a.attisdropped
         AND c.relname <> :own AND col_description(c.oid, a.attnum) IS NULL""",
         own=VERSION_TABLE,
     )
