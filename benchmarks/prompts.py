@@ -13,9 +13,10 @@ from benchmarks.reference_server.frames import WORDS
 _POSITION = re.compile(r"\bp(\d{6})\b")
 _VOCABULARY = [f"w{i}" for i in range(2000)]
 SCENARIO_MARK = "scenario="
+WORDS_A_PROMPT = 64
 
 
-def make(count: int, words: int = 64, scenarios: Sequence[str] = ()) -> list[str]:
+def make(count: int, words: int = WORDS_A_PROMPT, scenarios: Sequence[str] = ()) -> list[str]:
     """``count`` prompts of ``words`` words. Each starts with its number and, if given, names its scenario."""
     draw = random.Random(1)
     prompts = []

@@ -6,8 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from benchmarks.reference_server.truth import RequestTruth
 
 
 class PeerError(Exception):
@@ -48,6 +51,7 @@ class Reading:
     output_tok_s: float | None
     said: str = ""  # a verdict of its own, e.g. client_bound
     rows: dict[int, Row] = field(default_factory=dict)  # by position of the prompt in the file
+    rows_by_id: dict[str, Row] = field(default_factory=dict)  # by the x-request-id that the client sent
 
 
 class Client:
@@ -93,6 +97,15 @@ class Client:
     def command(self, load: Load, out: Path) -> list[str]:
         """The command line for a load; results go to ``out``."""
         raise NotImplementedError
+
+    def patience(self) -> list[str]:
+        """More arguments where streams may never end; most clients have no limit to set."""
+        return []
+
+    def row_of(self, number: int, sent: Sequence[RequestTruth], reading: Reading) -> Row | None:
+        """What it counted for the prompt at a position. ``sent``: the requests that the server got for it."""
+        del sent
+        return reading.rows.get(number)
 
     def environment(self) -> dict[str, str]:
         """The environment that it runs in: offline, quiet."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.peers.base import Client, Load, PeerError, Reading, Row, current_python
+from benchmarks.reference_server.truth import RequestTruth
 
 
 class Ours(Client):
@@ -29,8 +31,20 @@ class Ours(Client):
             *("--dataset", str(load.folder / "sharegpt.json"), "--tokenizer", str(load.folder / "tokenizer")),
             *("--concurrency", str(load.streams), "--num-prompts", str(load.requests)),
             *("--max-tokens", str(load.max_tokens), "--processes", "1", "--probe", "none", "--progress", "none"),
-            *("--output", str(out), "--timeout", "60", "--idle-timeout", "5"),
+            *("--output", str(out)),
         ]
+
+    def patience(self) -> list[str]:
+        """Its own limits for a request and for a silent stream."""
+        return ["--timeout", "6", "--idle-timeout", "3", "--warmup", "0"]
+
+    def row_of(self, number: int, sent: Sequence[RequestTruth], reading: Reading) -> Row | None:
+        """It draws prompts in its own order, and names each request to the server."""
+        del number
+        rows = [
+            reading.rows_by_id[one.client_request_id] for one in sent if one.client_request_id in reading.rows_by_id
+        ]
+        return rows[0] if rows else None
 
     def read(self, out: Path) -> Reading:
         """``summary.json`` and the request rows."""
@@ -48,19 +62,22 @@ class Ours(Client):
             tpot_p50_ms=tpot.get("p50"),
             output_tok_s=summary["decode_tok_s"],
             said="" if verdict == "valid" else verdict,
+            rows_by_id=_rows(out),
         )
 
-    def rows_by_id(self, out: Path) -> dict[str, Row]:
-        """Request rows by the id that the client sends as ``x-request-id``."""
-        from benchgate.client.requests_file import read_requests
-        from benchgate.metrics.ttft import ttft_s
 
-        records, _ = read_requests(out / "requests.parquet")
-        rows = {}
-        for record in records:
+def _rows(out: Path) -> dict[str, Row]:
+    """Measured requests by the id that the client sends as ``x-request-id``."""
+    from benchgate.client.requests_file import read_requests
+    from benchgate.metrics.ttft import ttft_s
+
+    records, _ = read_requests(out / "requests.parquet")
+    rows = {}
+    for record in records:
+        if record.phase == "measured":
             first = ttft_s(record)
-            ttft = None if first is None else first * 1000
             ok = record.status == "ok"
-            note = "" if ok else record.status
-            rows[f"{record.phase}-{record.request_id}"] = Row(ok, record.completion_tokens, ttft, note)
-        return rows
+            rows[f"measured-{record.request_id}"] = Row(
+                ok, record.completion_tokens, None if first is None else first * 1000, "" if ok else record.status
+            )
+    return rows
