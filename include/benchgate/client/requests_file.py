@@ -11,6 +11,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from benchgate.client.columns import flags, integers, lists_of_singles, numbers, texts
 from benchgate.errors import BenchgateError
 from benchgate.request_record import ClientFacts, RequestRecord
 
@@ -63,16 +64,17 @@ def write_requests(path: Path, records: Sequence[RequestRecord], facts: ClientFa
     zero = min((r.sent_at for r in records if r.phase == "measured" and r.sent_at is not None), default=0.0)
     columns: dict[str, Any] = {}
     for name in _INTEGERS:
-        columns[name] = pa.array([getattr(r, name) for r in records], pa.int64())
+        columns[name] = integers([getattr(record, name) for record in records])
     for name in _TEXTS:
-        columns[name] = pa.array([getattr(r, name) for r in records], pa.string())
+        columns[name] = texts([getattr(record, name) for record in records])
     for name in _FLAGS:
-        columns[name] = pa.array([getattr(r, name) for r in records], pa.bool_())
+        columns[name] = flags([getattr(record, name) for record in records])
     for name in CLOCKS:
-        values = [getattr(r, name) for r in records]
-        columns[column_of(name)] = pa.array([None if v is None else (v - zero) * 1000.0 for v in values], pa.float64())
-    columns["itl_ms"] = pa.array([[gap * 1000.0 for gap in r.itl_s] for r in records], pa.list_(pa.float32()))
-    table = pa.table(columns).replace_schema_metadata({FACTS_KEY: json.dumps(asdict(facts)).encode()})
+        values = [getattr(record, name) for record in records]
+        columns[column_of(name)] = numbers([None if value is None else (value - zero) * 1000.0 for value in values])
+    columns["itl_ms"] = lists_of_singles([record.itl_s for record in records], 1000.0)
+    metadata = {FACTS_KEY: json.dumps(asdict(facts)).encode()}
+    table = pa.Table.from_arrays(list(columns.values()), names=list(columns), metadata=metadata)
     aside = path.with_name(path.name + ".part")
     pq.write_table(table, aside, compression="zstd")
     aside.replace(path)
