@@ -19,6 +19,7 @@ from docker.errors import APIError, NotFound
 from benchgate import names
 from benchgate.errors import HostError, LeaseHeld
 from benchgate.hosts import docker_containers as containers
+from benchgate.hosts import docker_direct
 from benchgate.hosts.base import ServerHandle
 from benchgate.hosts.docker_archive import pack_bytes
 from benchgate.hosts.docker_create import PROBE_SCRATCH, probe_body
@@ -41,13 +42,17 @@ def port_of(handle: ServerHandle) -> int:
 
 
 class Probe:
-    """Requests to one server. Any process may make one for the same handle; they share the container."""
+    """Requests to one server. Any process may make one for the same handle; they share the container.
+
+    A server on a bridge of this machine is asked directly (``docker_direct.py``).
+    """
 
     def __init__(self, engine: DockerEngine, image: str, handle: ServerHandle) -> None:
         self.engine = engine
         self.image = image
         self.handle = handle
         self._container: str | None = None
+        self._bridge: str | None = None  # the server's address on this machine; empty: only the probe reaches it
 
     def request(self, method: str, path: str, body: bytes | None, *, timeout_s: float) -> tuple[int, bytes]:
         """Send one request and return status and body.
@@ -56,6 +61,17 @@ class Probe:
             HostError: the server did not answer (refused, reset, too slow), or the probe cannot run.
         """
         where = f"host {self.engine.host}: {method} {path} in container {self.handle.name}"
+        if self._bridge is None:
+            self._bridge = docker_direct.bridge_address(self.engine, self.handle) or ""
+        if self._bridge:
+            url = f"http://{self._bridge}:{port_of(self.handle)}{path}"
+            with contextlib.suppress(docker_direct.NotReachable):
+                return docker_direct.request(where, url, method, body, timeout_s=timeout_s)
+        return self._request_inside(where, method, path, body, timeout_s)
+
+    def _request_inside(
+        self, where: str, method: str, path: str, body: bytes | None, timeout_s: float
+    ) -> tuple[int, bytes]:
         token = uuid.uuid4().hex
         for attempt in (1, 2):
             container = self._ensure()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchgate.hosts import docker_containers
+from benchgate.hosts import docker_containers, docker_direct
 from benchgate.hosts.base import ServerSpec
 from benchgate.hosts.docker import DockerHost
 from benchgate.hosts.docker_connections import EngineConnection
@@ -41,8 +42,14 @@ def campaign() -> str:
 
 
 @pytest.fixture
-def host(local_api: Any, campaign: str, benchgate_home: Any) -> Iterator[DockerHost]:
-    """A Docker host on the local engine, of a name of its own, so that leases of two tests never meet."""
+def host(
+    local_api: Any, campaign: str, benchgate_home: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[DockerHost]:
+    """A Docker host on the local engine, of a name of its own, so that leases of two tests never meet.
+
+    Seen as by a worker that is itself in a container: no bridge of the engine is on its machine.
+    """
+    monkeypatch.setattr(docker_direct, "INTERFACES", tmp_path / "none")
     spec = HostSpec.model_validate(
         {"docker_url": LOCAL, "client_image": base_image.TEST_CLIENT, "placements": {"a": {}, "b": {"port": 8001}}}
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchgate.errors import HostError
-from benchgate.hosts import docker_client, docker_containers
+from benchgate.hosts import docker_client, docker_containers, docker_direct
 from benchgate.hosts.base import ServerSpec
 from benchgate.hosts.docker import DockerHost
 from benchgate.spec.hosts import HostSpec
@@ -56,6 +56,7 @@ def main(name: str, campaign: str, run: str, output: str) -> None:
         campaign=campaign, run=run, arm="marlin", placement="a", argv=["serve", "8000"], env={}, port=8000,
         image=base_image.TEST_SERVER, shm_size_gib=None,
     )  # fmt: skip
+    docker_direct.INTERFACES = Path("/nowhere")  # as in a container: requests go through the probe
     tell(docker_containers, "create", "before-create", "created")
     tell(docker_containers, "start", "before-start", "after-start")
     tell(docker_client, "fetch_output", "before-fetch", "fetched")
