@@ -1,38 +1,190 @@
-"""docs/clients.md, out of measured results only."""
+"""docs/clients.md, out of measured results only. A number that was not measured is a dash."""
 
 from __future__ import annotations
 
 import platform
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 Row = dict[str, Any]
+DASH = "–"
+TEXT = Path(__file__).with_name("clients_page.md")
+BUSY = 10.0  # % of a core used by others: a run above it is named
+EARLY_MS = 10.0  # a TTFT this much before the first token was written is another event's
+# Scenarios of which every token arrives: counting them as anything but a success, or with other tokens, is wrong.
+COMPLETE = {
+    *("steady", "role_first", "empty_first", "empty_between", "reasoning", "reasoning_content", "reasoning_only"),
+    *("tool_calls", "burst", "usage_every_chunk", "no_usage", "usage_in_finish", "no_done", "joined_events"),
+    *("close_after_reply", "crlf", "cr", "multiline", "sse_fields", "comments", "utf8_split", "byte_chunks"),
+    *("byte_writes", "http10", "gzip_always", "big_event", "no_stream"),
+}
 
 
 def machine() -> dict[str, str]:
     """What the comparison ran on."""
-    model = next(
-        (
-            line.partition(":")[2].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if "model name" in line
-        ),
-        platform.machine(),
-    )
-    cores = sum(line.startswith("processor") for line in Path("/proc/cpuinfo").read_text().splitlines())
-    return {"cpu": model, "cores": str(cores), "kernel": platform.release(), "python": platform.python_version()}
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    cores = sum(line.startswith("processor") for line in lines)
+    return {
+        "cpu": models[0] if models else platform.machine(),
+        "cores": str(cores),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+    }
 
 
 def render(rows: Sequence[Row]) -> str:
-    """The page."""
-    return ""
+    """The page: the text beside this file, with the tables of the results."""
+    loads = [row for row in rows if row["kind"] == "load"]
+    faults = {row["client"]: row for row in rows if row["kind"] == "faults"}  # the last of each
+    return TEXT.read_text().format(
+        machine=_machine_words(rows),
+        versions=_versions(rows),
+        accuracy=_accuracy(loads),
+        cost=_cost(loads),
+        runs=_runs(loads),
+        faults=_faults(faults),
+        score=_score(faults),
+    )
 
 
-def _median(rows: Sequence[Row], key: str) -> float | None:
-    values = [row[key] for row in rows if row.get(key) is not None]
+def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    out = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    return "\n".join([*out, *("| " + " | ".join(line) + " |" for line in lines)])
+
+
+def _machine_words(rows: Sequence[Row]) -> str:
+    seen = {tuple(sorted(row["machine"].items())) for row in rows}
+    return "; ".join(", ".join(f"{name} {value}" for name, value in one) for one in sorted(seen))
+
+
+def _versions(rows: Sequence[Row]) -> str:
+    found = dict.fromkeys(f"{row['client']} {row['version']}" for row in rows)
+    days = sorted({row["at"][:10] for row in rows})
+    return f"{', '.join(found)}; measured {days[0]}" + (f" to {days[-1]}" if len(days) > 1 else "")
+
+
+def _names(rows: Sequence[Row], key: str) -> list[str]:
+    return list(dict.fromkeys(str(row[key]) for row in rows))
+
+
+def _loads(rows: Sequence[Row]) -> list[str]:
+    return sorted(_names(rows, "load"), key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0))
+
+
+def _median(rows: Sequence[Row], client: str, load: str, key: str) -> float | None:
+    values = [row[key] for row in rows if (row["client"], row["load"]) == (client, load) and row.get(key) is not None]
     return statistics.median(values) if values else None
 
 
-_Format = Callable[[float | None], str]
+def _number(value: float | None, digits: int, *, sign: bool = False) -> str:
+    if value is None:
+        return DASH
+    return f"{value:+.{digits}f}" if sign else f"{value:.{digits}f}"
+
+
+def _across(rows: Sequence[Row], client: str, key: str, digits: int, *, sign: bool = False) -> str:
+    return " / ".join(_number(_median(rows, client, load, key), digits, sign=sign) for load in _loads(rows))
+
+
+def _accuracy(rows: Sequence[Row]) -> str:
+    head = ["client", "TTFT p50, ms", "TTFT p99, ms", "TPOT p50, %", "throughput, %", "its own verdict"]
+    lines = []
+    for client in _names(rows, "client"):
+        said = [row["said"] for row in rows if row["client"] == client and row.get("said")]
+        failed = [f"{row['load']}: {row['failed']}" for row in rows if row["client"] == client and row.get("failed")]
+        lines.append(
+            (
+                client,
+                _across(rows, client, "ttft_p50_error_ms", 2, sign=True),
+                _across(rows, client, "ttft_p99_error_ms", 2, sign=True),
+                _across(rows, client, "tpot_p50_error_percent", 3, sign=True),
+                _across(rows, client, "throughput_error_percent", 2, sign=True),
+                "; ".join(dict.fromkeys([*said, *failed])) or DASH,
+            )
+        )
+    return f"At {' / '.join(_loads(rows))} streams:\n\n" + _table(head, lines)
+
+
+def _cost(rows: Sequence[Row]) -> str:
+    head = ["client", "CPU, us a token", "share of the ideal load, %", "start-up, s", "peak memory, MiB"]
+    lines = [
+        (
+            client,
+            _across(rows, client, "cpu_us_per_token", 1),
+            _across(rows, client, "share_of_ideal_percent", 1),
+            _across(rows, client, "startup_s", 2),
+            _across(rows, client, "peak_mib", 0),
+        )
+        for client in _names(rows, "client")
+    ]
+    return f"At {' / '.join(_loads(rows))} streams:\n\n" + _table(head, lines)
+
+
+def _runs(rows: Sequence[Row]) -> str:
+    """How many runs there were, and which of them shared the machine with something else."""
+    counts = {
+        f"{client} at {load}: {sum((row['client'], row['load']) == (client, load) for row in rows)}"
+        for client in _names(rows, "client")
+        for load in _loads(rows)
+    }
+    each = {text.rpartition(" ")[2] for text in counts}
+    busy = [
+        f"{row['client']} at {row['load']} ({row['others_cpu_percent']:.0f} %)"
+        for row in rows
+        if row.get("others_cpu_percent", 0) > BUSY
+    ]
+    late = [row["server_late_p99_ms"] for row in rows if row.get("server_late_p99_ms") is not None]
+    text = f"Runs of each client and load: {', '.join(sorted(each))}; where there are several, the median is shown. "
+    if late:
+        text += (
+            f"The server itself wrote up to {max(late):.1f} ms late (p99 of the worst run); truth is when it wrote. "
+        )
+    quiet = "While no run was going on did anything else take more than a tenth of a core."
+    return text + (f"Something else used more than a tenth of a core during: {', '.join(busy)}." if busy else quiet)
+
+
+def _faults(found: dict[str, Row]) -> str:
+    clients = list(found)
+    scenarios = list(dict.fromkeys(name for row in found.values() for name in row["scenarios"]))
+    lines = [
+        [f"`{name}`", *(_cell(name, found[client]["scenarios"].get(name)) for client in clients)] for name in scenarios
+    ]
+    return _table(["scenario", *clients], lines)
+
+
+def is_right(name: str, one: Row) -> bool | None:
+    """Whether a client counted a scenario as it was; None when it gave no row to judge."""
+    counted = one["counted"]
+    if counted in ("no row", "no result"):
+        return None
+    if name not in COMPLETE:
+        return bool(counted == "error")
+    if counted != "ok" or one.get("tokens") != one.get("true_tokens"):
+        return False
+    reported, true = one.get("ttft_ms"), one.get("true_ttft_ms")
+    return reported is None or true is None or reported > true - EARLY_MS
+
+
+def _cell(name: str, one: Row | None) -> str:
+    if one is None:
+        return DASH
+    counted = str(one["counted"])
+    if counted == "ok":
+        counted = f"ok, {one.get('tokens')} of {one.get('true_tokens')}"
+        reported, true = one.get("ttft_ms"), one.get("true_ttft_ms")
+        if reported is not None and true is not None and reported <= true - EARLY_MS:
+            counted += f", TTFT {reported:.0f} not {true:.0f} ms"
+    right = is_right(name, one)
+    return f"**{counted}**" if right is False else counted
+
+
+def _score(found: dict[str, Row]) -> str:
+    parts = []
+    for client, row in found.items():
+        judged = [is_right(name, one) for name, one in row["scenarios"].items()]
+        known = [one for one in judged if one is not None]
+        parts.append(f"{client} {sum(known)} of {len(known)}")
+    return ", ".join(parts)

@@ -11,7 +11,6 @@ from benchmarks.reference_server.scenarios import replay
 from tests.integration.client.conftest import measure
 from tests.support.reference_server import RunningServer
 
-
 COUNTED = -1  # no usage: the client counts, with the reference server's tokenizer of words
 
 
