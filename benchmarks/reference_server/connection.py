@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import httptools
 
 from benchmarks.reference_server import endpoints, scenarios
-from benchmarks.reference_server.reply import CLOSE, HANG, KEEP, RESET, Reply
+from benchmarks.reference_server.reply import CLOSE, HANG, KEEP, RESET, Reply, Request
 from benchmarks.reference_server.schedule import ScheduleError
 from benchmarks.reference_server.truth import RequestTruth
 
@@ -274,7 +274,7 @@ class Connection:
                 self.sock.close()
 
 
-def make_reply(scenario: str, request: endpoints.Request) -> Reply:
+def make_reply(scenario: str, request: Request) -> Reply:
     """A scenario's reply; without streaming, a whole answer or the error that stands for the fault."""
     if request.stream or scenario in {s.__name__ for s in scenarios.answers.SCENARIOS}:
         return scenarios.answer(scenario, request)
