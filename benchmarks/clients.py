@@ -73,6 +73,12 @@ def _parser() -> argparse.ArgumentParser:
             sub.add_argument("--streams", default=f"1,64,256,1024,{MIXED}", help=f"{MIXED}: 256 of mixed lengths")
             sub.add_argument("--waves", type=int, default=4, help="requests a stream")
             sub.add_argument("--repeats", type=int, default=1)
+            sub.add_argument(
+                "--tries", type=int, default=1, help="again, while others use the machine; the quietest counts"
+            )
+            sub.add_argument(
+                "--quiet", type=float, default=10.0, help="%% of a core that others may use in a quiet run"
+            )
             sub.add_argument("--tokens", type=int, default=128)
             sub.add_argument("--ttft-ms", type=float, default=200.0)
             sub.add_argument("--itl-ms", type=float, default=20.0)
@@ -120,11 +126,21 @@ def _load(args: argparse.Namespace) -> int:
         for repeat in range(args.repeats):
             for name in args.streams.split(","):
                 for client, version in clients:
-                    one = _one_load(args, client, name, Path(folder))
+                    one = _quietest(args, client, name, Path(folder))
                     what = {"client": client.name, "version": version, "load": name, "repeat": repeat}
                     _keep(args, {"kind": "load", **what, **one, "machine": machine})
                     print(json.dumps({**what, **one}), flush=True)
     return 0
+
+
+def _quietest(args: argparse.Namespace, client: Client, name: str, folder: Path) -> dict[str, object]:
+    """One run that had the machine to itself; after so many tries the one that nearly had."""
+    runs: list[dict[str, object]] = []
+    for _ in range(args.tries):
+        runs.append(_one_load(args, client, name, folder))
+        if float(str(runs[-1].get("others_cpu_percent", 0.0))) <= args.quiet:
+            break
+    return min(runs, key=lambda one: float(str(one.get("others_cpu_percent", "inf"))))
 
 
 def _one_load(args: argparse.Namespace, client: Client, name: str, folder: Path) -> dict[str, object]:
