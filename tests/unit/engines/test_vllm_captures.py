@@ -118,3 +118,21 @@ def test_a_log_without_any_known_line_proves_nothing() -> None:
     assert not facts.ready
     assert facts.failure is None
     assert facts.lines == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "line", "words"),
+    [
+        ("vllm-0.27.1-cpu-shm-too-small.log", FailureKind.SHM_TOO_SMALL, 70, "Insufficient space in /dev/shm: 160 MiB"),
+        ("vllm-0.27.1-cpu-worker-exception.log", FailureKind.ENGINE_CORE_DIED, 59, "Command 'lscpu --json"),
+    ],
+)
+def test_logs_of_servers_that_died_name_the_cause(name: str, kind: FailureKind, line: int, words: str) -> None:
+    facts = read(name)
+
+    assert not facts.ready
+    assert facts.failure is not None
+    assert facts.failure.kind is kind
+    assert facts.failure.evidence is not None
+    assert facts.failure.evidence.line == line
+    assert words in facts.failure.evidence.text
