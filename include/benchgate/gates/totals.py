@@ -25,9 +25,9 @@ def token_totals(parquet: bytes) -> TokenTotals:
 
     table = pq.read_table(pa.BufferReader(parquet), columns=["status", "prompt_tokens", "completion_tokens"])
 
-    def total(name: str) -> int | None:
+    def total(name: str) -> int:
         known = pc.sum(pc.cast(table[name], pa.int64())).as_py()
-        return None if known is None else int(known)
+        return int(known or 0)  # when nobody knows any count, 0 is the lower bound and all are unaccounted
 
     def unknown(name: str) -> Any:
         return pc.is_null(table[name])
