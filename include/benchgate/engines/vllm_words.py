@@ -154,11 +154,11 @@ _FAILURES = (
 _CRASH = Crash(
     pointers=(
         "Engine core initialization failed", "See root cause above", "See stack trace for", "stack trace above for the root cause",
-        "WorkerProc initialization failed", "Engine process failed to start", "EngineDeadError", "Executor failed", "EngineCore encountered an issue",
+        "WorkerProc initialization failed", "Engine process failed to start", "EngineDeadError", "Executor failed", "Worker failed with error", "EngineCore encountered an issue",
     ),
     engine_died=(
         "Engine core initialization failed", "EngineCore failed to start", "EngineCore encountered a fatal error", "EngineDeadError",
-        "died unexpectedly", "Engine process failed to start", "WorkerProc failed to start", "WorkerProc initialization failed",
+        "died unexpectedly", "Engine process failed to start", "WorkerProc failed to start", "WorkerProc hit an exception", "WorkerProc initialization failed",
     ),
     engine_process=r"EngineCore|Worker|Engine_|APIServer_Engine|DPCoordinator",
     stopping=("Shutting down", "[shutdown]", "Application shutdown complete", "SIGTERM", "KeyboardInterrupt"),

@@ -136,3 +136,14 @@ def test_logs_of_servers_that_died_name_the_cause(name: str, kind: FailureKind, 
     assert facts.failure.evidence is not None
     assert facts.failure.evidence.line == line
     assert words in facts.failure.evidence.text
+
+
+def test_an_engine_that_died_of_its_first_request_is_named_by_its_worker() -> None:
+    facts = read("vllm-0.27.1-cpu-died-serving.log")
+
+    assert facts.ready
+    assert facts.failure is not None
+    assert facts.failure.kind is FailureKind.ENGINE_CORE_DIED
+    assert facts.failure.evidence is not None
+    assert facts.failure.evidence.line == 198
+    assert "InvalidCxxCompiler: No working C++ compiler found" in facts.failure.evidence.text
