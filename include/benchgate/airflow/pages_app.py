@@ -6,6 +6,7 @@ has its JSON at the same address under ``/api``.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
@@ -21,6 +22,7 @@ from benchgate.airflow.pages_views import Shown, links_of
 from benchgate.errors import BenchgateError
 from benchgate.pages.render import ASSETS, CONTENT_SECURITY_POLICY, as_json, asset, render
 
+log = logging.getLogger("benchgate")
 HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -51,6 +53,7 @@ def create_app() -> FastAPI:
     app.add_exception_handler(StarletteHTTPException, _refused)  # type: ignore[arg-type]
     app.add_exception_handler(RequestValidationError, _not_understood)  # type: ignore[arg-type]
     app.add_exception_handler(BenchgateError, _out_of_order)  # type: ignore[arg-type]
+    app.add_exception_handler(Exception, _broken)
     app.middleware("http")(_with_headers)
     return app
 
@@ -130,6 +133,11 @@ def _not_understood(request: Request, error: RequestValidationError) -> Response
 
 def _out_of_order(request: Request, error: BenchgateError) -> Response:
     return _message(request, 503, "Not available now", str(error))
+
+
+def _broken(request: Request, error: Exception) -> Response:
+    log.exception("a results page failed: %s", request.url.path, exc_info=error)
+    return _message(request, 500, "Something is broken", "This is a fault of the pages: the API server's log has it.")
 
 
 def _message(request: Request, status: int, title: str, message: str) -> Response:

@@ -92,13 +92,15 @@ def campaign(
     recent = pages_runs.newest_runs(dag_id)
     with _warehouse() as connection:
         view = campaign_view(connection, dag_id, recent=recent, page=page, choice=choice, metric=metric)
-    if not view.nights and dag_id not in pages_runs.campaigns_in_airflow():
+    in_airflow = dag_id in pages_runs.campaigns_in_airflow()
+    if not view.nights and not in_airflow:
         _there(None)
     return Shown(
         "campaign",
         "campaigns",
         view,
         lambda number: links.campaign(dag_id, page=number, choice=choice, metric=metric),
+        {"in_airflow": in_airflow},
     )
 
 

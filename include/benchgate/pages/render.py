@@ -70,6 +70,7 @@ def _environment() -> jinja2.Environment:
         load=lambda one: tables.load_words(one.users, one.request_rate),
         verdict=tables.verdict_words,
         plain=plain,
+        upper_first=lambda text: text[:1].upper() + text[1:],
     )
     return environment
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy.engine import Connection
 
+from benchgate.analysis.measures import BY_NAME, MAIN
 from benchgate.artifacts import RunStore
 from benchgate.names import run_key
 from benchgate.pages.grid import Grid, grid_of
@@ -101,6 +103,15 @@ class Regression:
 
 
 @dataclass(frozen=True)
+class ReversalLine:
+    """One metric whose order of two arms changes, with all the places in which it does."""
+
+    metric: str
+    words: str
+    main: bool  # one of the metrics that a reader looks at first
+
+
+@dataclass(frozen=True)
 class RunView:
     """Everything that the page of a run shows."""
 
@@ -112,7 +123,7 @@ class RunView:
     seeds: tuple[Seed, ...] = ()
     approvals: tuple[Approval, ...] = ()
     pending: tuple[Pending, ...] = ()
-    reversals: tuple[str, ...] = ()
+    reversals: tuple[ReversalLine, ...] = ()
     regressions: tuple[Regression, ...] = ()
     description: str = ""
     notes: Mapping[str, str] = field(default_factory=dict)  # arm -> why it is there
@@ -145,7 +156,7 @@ def run_view(
         seeds=tuple(_seed(row) for row in found.seeds),
         approvals=tuple(_approval(row) for row in found.approvals),
         pending=tuple(pending),
-        reversals=tuple(dict.fromkeys(str(row["words"]) for row in found.reversals)),
+        reversals=_reversals(found.reversals),
         regressions=tuple(_regression(row) for row in found.regressions),
         description=written.description,
         notes=written.notes,
@@ -214,6 +225,32 @@ def _seed(row: Row) -> Seed:
 
 def _approval(row: Row) -> Approval:
     return Approval(row["point"], row["approved"], row["approved_by"], iso(row["answered_at"]), row["note"])
+
+
+def _reversals(found: Sequence[Row]) -> tuple[ReversalLine, ...]:
+    """A sentence for each pair of arms and metric; the table has a row for each pair of places."""
+    groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    lines = []
+    for row in found:
+        if row["other_metric"] and row["other_metric"] != row["metric"]:
+            lines.append(ReversalLine(row["metric"], row["words"], row["metric"] in MAIN))
+        else:
+            groups[(row["arm"], row["baseline"], row["metric"], row["basis"])].append(row)
+    for (arm, baseline, metric, basis), rows in groups.items():
+        ahead = dict.fromkeys(_place(row["workload"], row["load_label"], row["point"]) for row in rows)
+        behind = dict.fromkeys(
+            _place(row["other_workload"], row["other_load_label"], row["other_point"]) for row in rows
+        )
+        title = BY_NAME[metric].title if metric in BY_NAME else metric
+        words = f"{arm} against {baseline}, {title}: ahead at {', '.join(ahead)}, but behind at {', '.join(behind)}."
+        if basis != "published":
+            words += " Measured on cells that a gate refused: not for publication."
+        lines.append(ReversalLine(metric, words, metric in MAIN))
+    return tuple(sorted(lines, key=lambda line: not line.main))
+
+
+def _place(workload: str, load_label: str, point: float | None) -> str:
+    return f"{workload} {load_label}" + (f" ({point:.2f}x)" if point is not None else "")
 
 
 def _regression(row: Row) -> Regression:

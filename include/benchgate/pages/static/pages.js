@@ -36,7 +36,8 @@ addEventListener("change", (event) => {
 
 // A reason that hides in a closed section must be found by its address.
 function openTarget() {
-  const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const named = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = named || document.querySelector(".log .marked");
   if (!target) return;
   const closed = target.closest("details");
   if (closed) closed.open = true;
