@@ -8,50 +8,43 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from benchgate.analysis import intervals
 from benchgate.analysis.cells import MeasuredCell, measures_of, refusals, with_launches
+from benchgate.analysis.effects import Effect, by_placement, design_of, effect_of, unpaired
 from benchgate.analysis.findings import (
     CONFOUNDED,
     INCONCLUSIVE,
     NO_VALUE,
     ONE_RUN,
-    PAIRED,
     REFUSED,
-    SAME_PLACEMENT,
     Comparison,
     PlacementEffect,
     UnswappedClaim,
 )
 from benchgate.analysis.measures import Measure
 from benchgate.analysis.multiple import FALSE_DISCOVERIES, adjusted
+from benchgate.analysis.shared_noise import NightNoise, at_least_between_nights, moderated
 
 # The client's own error (0.1 %): a smaller effect is never called, however small its interval.
 RESOLUTION = 1e-3
-INTERACTION_LEVEL = 0.05
 
-Values = Mapping[str, Sequence[float]]  # placement -> values of the repeats on the additive scale
+Series = tuple[str, int | None, float | None, str]  # workload, users, request rate, metric
 
 
 @dataclass(frozen=True)
-class _Effect:
-    """An estimate together with what the design says about it."""
+class _Open:
+    """A comparison whose noise is not settled yet: other comparisons of the run may know more about it."""
 
-    design: str
-    placements: tuple[str, ...]
-    point: float
-    estimate: intervals.Estimate | None
-    low: float | None = None
-    high: float | None = None
-    p_value: float | None = None
-    method: str | None = None
-    two_way: intervals.TwoWay | None = None
-    note: str = ""
+    comparison: Comparison
+    measure: Measure
+    effect: Effect | None  # None: refused, or without a value
+    unswapped: tuple[UnswappedClaim, ...] = ()
 
 
 def compare(
     cells: Iterable[MeasuredCell],
     baseline: str | Mapping[str, str] | None = None,
     home: Mapping[str, str] | None = None,
+    nights: Mapping[Series, NightNoise] | None = None,
 ) -> list[Comparison]:
     """Every arm of one run against its baseline, every metric apart.
 
@@ -61,6 +54,7 @@ def compare(
     Published cells are compared with published cells. Where a side has none, cells that were measured and refused by
     a gate are compared with each other and the result says ``unpublishable``: for engineers, never for quoting.
     ``home`` maps arm -> host/placement as the campaign declares it, and picks the unswapped claim that is shown.
+    ``nights`` is what earlier nights know about the noise from launch to launch (:func:`series.night_noise`).
     """
     rows = [cell for cell in cells if cell.end_state in ("published", "unpublishable")]
     if not rows:
@@ -80,8 +74,8 @@ def compare(
             sides = _sides(group, base, arm)
             if sides is not None:
                 basis, of_base, of_arm = sides
-                found += [_compare(measure, basis, of_base, of_arm, home or {}) for measure in measures_of(of_arm[0])]
-    return settle([comparison for comparison in found if comparison is not None])
+                found += [_open(measure, basis, of_base, of_arm, home or {}) for measure in measures_of(of_arm[0])]
+    return settle(_close([one for one in found if one is not None], nights or {}))
 
 
 def _sides(
@@ -96,13 +90,14 @@ def _sides(
     return None
 
 
-def _compare(
+def _open(
     measure: Measure, basis: str, base: Sequence[MeasuredCell], arm: Sequence[MeasuredCell], home: Mapping[str, str]
-) -> Comparison | None:
+) -> _Open | None:
     first = arm[0]
     values = {side: [v for cell in rows if (v := cell.value(measure)) is not None] for side, rows in _named(base, arm)}
     if not values["baseline"] and not values["arm"]:
         return None
+    design, placements = design_of(base, arm)
     blank = Comparison(
         run=first.run,
         campaign=first.campaign,
@@ -113,8 +108,8 @@ def _compare(
         baseline=base[0].arm,
         arm=first.arm,
         basis=basis,
-        design=_design(base, arm)[0],
-        placements=_design(base, arm)[1],
+        design=design,
+        placements=placements,
         effect=measure.effect,
         verdict=NO_VALUE,
         reason="",
@@ -125,13 +120,37 @@ def _compare(
     )
     problems = refusals([*base, *arm], measure)
     if problems:
-        return replace(blank, verdict=REFUSED, reason="not comparable: " + "; ".join(problems))
+        refused = replace(blank, verdict=REFUSED, reason="not comparable: " + "; ".join(problems))
+        return _Open(refused, measure, None)
     for side, rows in _named(base, arm):
         if not values[side]:
-            return replace(blank, reason=_why_unknown(measure, rows))
+            return _Open(replace(blank, reason=_why_unknown(measure, rows)), measure, None)
     if len({*values["baseline"], *values["arm"]}) == 1 and min(map(len, values.values())) > 1:
-        return replace(blank, verdict=INCONCLUSIVE, reason="all values are equal", point=_shown(measure, 0.0))
-    return _with_effect(blank, measure, _effect(measure, base, arm), _unswapped(measure, base, arm, home))
+        equal = replace(blank, verdict=INCONCLUSIVE, reason="all values are equal", point=_shown(measure, 0.0))
+        return _Open(equal, measure, None)
+    return _Open(blank, measure, effect_of(measure, base, arm), _unswapped(measure, base, arm, home))
+
+
+def _close(rows: Sequence[_Open], nights: Mapping[Series, NightNoise]) -> list[Comparison]:
+    """Settle the noise of each metric over the whole run, then the verdicts."""
+    result = [row.comparison for row in rows]
+    by_metric: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for index, row in enumerate(rows):
+        if row.effect is not None:
+            by_metric[(row.comparison.basis, row.measure.name)].append(index)
+    for indexes in by_metric.values():
+        effects = [effect for index in indexes if (effect := rows[index].effect) is not None]
+        for index, effect, estimate in zip(indexes, effects, moderated([e.estimate for e in effects]), strict=True):
+            row = rows[index]
+            if estimate is not None:
+                blank = row.comparison
+                series = (blank.workload, blank.users, blank.request_rate, row.measure.name)
+                known = at_least_between_nights(
+                    estimate, nights.get(series), len(effect.placements) if effect.two_way else 1
+                )
+                effect = effect.with_estimate(known)
+            result[index] = _with_effect(row.comparison, row.measure, effect, row.unswapped)
+    return result
 
 
 def _named(
@@ -150,69 +169,10 @@ def _why_unknown(measure: Measure, rows: Sequence[MeasuredCell]) -> str:
     return f"{measure.name} of {rows[0].arm} is unknown{because}"
 
 
-def _design(base: Sequence[MeasuredCell], arm: Sequence[MeasuredCell]) -> tuple[str, tuple[str, ...]]:
-    """How placement enters: paired where both arms ran on it; otherwise it cannot be told from the arm."""
-    ours, theirs = {cell.placement for cell in base}, {cell.placement for cell in arm}
-    common = tuple(sorted(ours & theirs))
-    if not common:
-        return CONFOUNDED, tuple(sorted(ours | theirs))
-    return (SAME_PLACEMENT if len(common) == 1 else PAIRED), common
-
-
-def _by_placement(measure: Measure, cells: Sequence[MeasuredCell]) -> dict[str, list[float]]:
-    """Values on the additive scale (logs for ratios), by placement."""
-    result: dict[str, list[float]] = defaultdict(list)
-    for cell in cells:
-        value = cell.value(measure)
-        if value is not None:
-            result[cell.placement].append(math.log(value) if measure.effect == "ratio" else value)
-    return dict(result)
-
-
-def _effect(measure: Measure, base: Sequence[MeasuredCell], arm: Sequence[MeasuredCell]) -> _Effect:
-    ours, theirs = _by_placement(measure, base), _by_placement(measure, arm)
-    common = tuple(sorted(set(ours) & set(theirs)))
-    if not common:
-        pooled = [v for values in ours.values() for v in values], [v for values in theirs.values() for v in values]
-        return _unpaired(CONFOUNDED, tuple(sorted({*ours, *theirs})), *pooled)
-    if len(common) == 1:
-        return _unpaired(SAME_PLACEMENT, common, ours[common[0]], theirs[common[0]])
-    fit = intervals.two_way(ours, theirs)
-    if fit is None:  # one run on each placement: a paired point, and no knowledge of the noise
-        point = sum(_mean(theirs[place]) - _mean(ours[place]) for place in common) / len(common)
-        return _Effect(PAIRED, common, point, None)
-    return _spanning_placements(fit, common)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _unpaired(design: str, placements: tuple[str, ...], ours: Sequence[float], theirs: Sequence[float]) -> _Effect:
-    estimate = intervals.difference(ours, theirs)
-    point = _mean(theirs) - _mean(ours)
-    if estimate is None:
-        return _Effect(design, placements, point, None)
-    return _Effect(design, placements, point, estimate, estimate.low, estimate.high, estimate.p_value, estimate.method)
-
-
-def _spanning_placements(fit: intervals.TwoWay, common: tuple[str, ...]) -> _Effect:
-    """The two-way estimate; where the effect depends on the placement, an interval that spans all."""
-    own = [estimate for estimate in fit.by_placement.values() if estimate is not None]
-    depends = fit.interaction_p is not None and fit.interaction_p < INTERACTION_LEVEL
-    low, high, p_value, note = fit.arm.low, fit.arm.high, fit.arm.p_value, ""
-    if depends and own:
-        low, high = min([low, *(e.low for e in own)]), max([high, *(e.high for e in own)])
-        signs = {math.copysign(1, e.effect) for e in own}
-        p_value = max(p_value, *(e.p_value for e in own)) if len(signs) == 1 else 1.0
-        note = "the effect differs between placements, so the interval spans each placement's own"
-    return _Effect(PAIRED, common, fit.arm.effect, fit.arm, low, high, p_value, fit.arm.method, fit, note)
-
-
 def _unswapped(
     measure: Measure, base: Sequence[MeasuredCell], arm: Sequence[MeasuredCell], home: Mapping[str, str]
 ) -> tuple[UnswappedClaim, ...]:
-    ours, theirs = _by_placement(measure, base), _by_placement(measure, arm)
+    ours, theirs = by_placement(measure, base), by_placement(measure, arm)
     common = sorted(set(ours) & set(theirs))
     pairs = [(here, there) for here in common for there in common if here != there]
     declared = (home.get(base[0].arm, ""), home.get(arm[0].arm, ""))
@@ -220,15 +180,16 @@ def _unswapped(
     for here, there in pairs:
         if declared in pairs and (here, there) != declared:
             continue
-        effect = _unpaired(CONFOUNDED, (here, there), ours[here], theirs[there])
+        effect = unpaired(CONFOUNDED, (here, there), ours[here], theirs[there])
+        low, high, _ = effect.bounds() or (None, None, None)
         claims.append(
             UnswappedClaim(
                 baseline_placement=here,
                 arm_placement=there,
                 point=_shown(measure, effect.point),
-                low=None if effect.low is None else _shown(measure, effect.low),
-                high=None if effect.high is None else _shown(measure, effect.high),
-                verdict=_verdict(measure, effect.point, effect.low, effect.high)[0],
+                low=None if low is None else _shown(measure, low),
+                high=None if high is None else _shown(measure, high),
+                verdict=_verdict(measure, effect.point, low, high)[0],
                 declared=(here, there) == declared,
             )
         )
@@ -250,16 +211,21 @@ def _verdict(measure: Measure, point: float, low: float | None, high: float | No
 
 
 def _with_effect(
-    blank: Comparison, measure: Measure, effect: _Effect, unswapped: tuple[UnswappedClaim, ...]
+    blank: Comparison, measure: Measure, effect: Effect, unswapped: tuple[UnswappedClaim, ...]
 ) -> Comparison:
-    verdict, direction = _verdict(measure, effect.point, effect.low, effect.high)
-    reasons = [effect.note] if effect.note else []
+    bounds = effect.bounds()
+    low, high, p_value = bounds if bounds is not None else (None, None, None)
+    verdict, direction = _verdict(measure, effect.point, low, high)
+    reasons = []
+    if effect.depends_on_placement:
+        reasons.append("the effect differs between placements, so the interval spans each placement's own")
     if effect.design == CONFOUNDED:
         reasons.append(f"{CONFOUNDED}: no placement ran both arms")
     if effect.estimate is None:
         reasons.append("an interval needs at least two repeats of each arm")
     visible = None if effect.estimate is None else max(effect.estimate.minimum_detectable, RESOLUTION)
     fit = effect.two_way
+    others = {} if fit is None else fit.placements
     return replace(
         blank,
         design=effect.design,
@@ -268,19 +234,15 @@ def _with_effect(
         direction=direction,
         reason="; ".join(reasons),
         point=_shown(measure, effect.point),
-        low=None if effect.low is None else _shown(measure, effect.low),
-        high=None if effect.high is None else _shown(measure, effect.high),
-        method=effect.method,
-        p_value=effect.p_value,
+        low=None if low is None else _shown(measure, low),
+        high=None if high is None else _shown(measure, high),
+        method=None if effect.estimate is None else effect.estimate.method,
+        p_value=p_value,
         smallest_visible=visible if visible is None or measure.effect == "difference" else math.expm1(visible),
         interaction_p=None if fit is None else fit.interaction_p,
-        placement_effects=()
-        if fit is None
-        else tuple(
-            PlacementEffect(
-                place, effect.placements[0], *(_shown(measure, v) for v in (other.effect, other.low, other.high))
-            )
-            for place, other in fit.placements.items()
+        placement_effects=tuple(
+            PlacementEffect(place, effect.placements[0], *(_shown(measure, v) for v in (e.effect, e.low, e.high)))
+            for place, e in others.items()
         ),
         unswapped=unswapped,
     )

@@ -16,7 +16,7 @@ from benchgate.analysis.reference import (
 )
 from benchgate.analysis.regression import judge_night
 from benchgate.analysis.reversals import reversals
-from benchgate.analysis.series import NightlySeries, nightly
+from benchgate.analysis.series import NightlySeries, night_noise, nightly
 from benchgate.analysis.write import write_run
 from benchgate.warehouse.connect import open_warehouse, reading, shown
 from benchgate.warehouse.migrate import require_current
@@ -54,10 +54,11 @@ def find(run: str, url: str | None = None, *, campaign: str | None = None) -> Ru
             references, baselines = read.read_references(connection)
     finally:
         engine.dispose()
-    comparisons = compare(_baseline_first(cells, facts), facts.baselines or None, facts.home)
+    series = nightly(past)
+    comparisons = compare(_baseline_first(cells, facts), facts.baselines or None, facts.home, night_noise(series))
     named = [cell for cell in references if cell.source in facts.sources]
     stated = compare_references(named, baselines)
-    series = [one for one in nightly(past) if one.nights[-1].run == facts.run]
+    series = [one for one in series if one.nights[-1].run == facts.run]
     return RunFindings(
         facts=facts,
         cells=tuple(cells),

@@ -19,6 +19,15 @@ POWER = 0.80  # of the smallest effect that a comparison could have seen
 
 
 @dataclass(frozen=True)
+class Scatter:
+    """Noise of one repeat within a comparison, so that comparisons can learn from each other's."""
+
+    variance: float
+    degrees_of_freedom: float
+    scale: float  # squared standard error of the effect = scale x variance
+
+
+@dataclass(frozen=True)
 class Estimate:
     """An effect on its own additive scale (log ratio or difference) with its uncertainty."""
 
@@ -26,6 +35,7 @@ class Estimate:
     standard_error: float
     degrees_of_freedom: float
     method: str
+    scatter: Scatter | None = None  # what it knows about the noise of one repeat; None where that is not one number
 
     @property
     def half_width(self) -> float:
@@ -80,10 +90,12 @@ def difference(baseline: Sequence[float], arm: Sequence[float]) -> Estimate | No
         return None
     var_a, var_b = float(np.var(baseline, ddof=1)) / n_a, float(np.var(arm, ddof=1)) / n_b
     effect = float(np.mean(arm)) - float(np.mean(baseline))
+    # with equal numbers the mean variance serves even when the arms differ in noise; otherwise there is no one number
+    scatter = Scatter(n_a * (var_a + var_b) / 2, 2 * n_a - 2, 2 / n_a) if n_a == n_b else None
     if n_a == n_b == 2 or var_a + var_b == 0:
-        return Estimate(effect, math.sqrt(var_a + var_b), n_a + n_b - 2, f"pooled t, {n_a}+{n_b} repeats")
+        return Estimate(effect, math.sqrt(var_a + var_b), n_a + n_b - 2, f"pooled t, {n_a}+{n_b} repeats", scatter)
     freedom = (var_a + var_b) ** 2 / (var_a**2 / (n_a - 1) + var_b**2 / (n_b - 1))
-    return Estimate(effect, math.sqrt(var_a + var_b), freedom, f"Welch's t, {n_a}+{n_b} repeats")
+    return Estimate(effect, math.sqrt(var_a + var_b), freedom, f"Welch's t, {n_a}+{n_b} repeats", scatter)
 
 
 @dataclass(frozen=True)
@@ -121,8 +133,9 @@ def two_way(baseline: Mapping[str, Sequence[float]], arm: Mapping[str, Sequence[
     method = f"t of the two-way model arm + placement, {repeats} on {len(common)} placements"
 
     def estimate(column: int) -> Estimate:
-        error = math.sqrt(max(variance * inverse[column, column], 0.0))
-        return Estimate(float(coefficients[column]), error, freedom, method)
+        scale = float(inverse[column, column])
+        error = math.sqrt(max(variance * scale, 0.0))
+        return Estimate(float(coefficients[column]), error, freedom, method, Scatter(variance, freedom, scale))
 
     return TwoWay(
         arm=estimate(1),

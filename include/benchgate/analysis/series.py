@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from statistics import median, stdev
 
 from benchgate.analysis.cells import MeasuredCell, measures_of, with_launches
+from benchgate.analysis.change_points import FEWEST_NIGHTS, noise
 from benchgate.analysis.measures import Measure
+from benchgate.analysis.shared_noise import NightNoise
 
 
 @dataclass(frozen=True)
@@ -84,3 +86,23 @@ def _night(measure: Measure, rows: Sequence[MeasuredCell]) -> Night | None:
         fingerprint=first.fingerprint,
         facts=first.facts,
     )
+
+
+def night_noise(series: Iterable[NightlySeries]) -> dict[tuple[str, int | None, float | None, str], NightNoise]:
+    """Noise between nights by workload, load and metric, from every arm and placement that has enough nights.
+
+    Robust against changes of level and odd nights: it rests on differences between neighbouring nights. A night's
+    value scatters by what differs between launches and by what its repeats scatter.
+    """
+    found: dict[tuple[str, int | None, float | None, str], list[tuple[float, int]]] = defaultdict(list)
+    for one in series:
+        if len(one.nights) >= FEWEST_NIGHTS:
+            values = [night.value for night in one.nights]
+            scaled = [math.log(v) for v in values] if one.measure.effect == "ratio" else values
+            key = (one.workload, one.users, one.request_rate, one.measure.name)
+            found[key].append((noise(scaled), len(values)))
+    # the median absolute difference is worth about a third of the nights' degrees of freedom
+    return {
+        key: NightNoise(median(sigma for sigma, _ in pairs), sum(count - 1 for _, count in pairs) / 3)
+        for key, pairs in found.items()
+    }

@@ -1,0 +1,95 @@
+"""The effect of an arm against its baseline in one metric, as the design of the campaign lets it be estimated."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from benchgate.analysis import intervals
+from benchgate.analysis.cells import MeasuredCell
+from benchgate.analysis.findings import CONFOUNDED, PAIRED, SAME_PLACEMENT
+from benchgate.analysis.intervals import Estimate, TwoWay
+from benchgate.analysis.measures import Measure
+
+INTERACTION_LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Effect:
+    """An estimate on the additive scale, together with what the design says about it."""
+
+    design: str
+    placements: tuple[str, ...]
+    point: float
+    estimate: Estimate | None  # None for a single run
+    two_way: TwoWay | None = None
+
+    @property
+    def depends_on_placement(self) -> bool:
+        """The arms differ differently on the placements, more than the repeats' noise explains."""
+        p = None if self.two_way is None else self.two_way.interaction_p
+        return p is not None and p < INTERACTION_LEVEL
+
+    def bounds(self) -> tuple[float, float, float] | None:
+        """Low, high and p value; where the effect depends on the placement, an interval that spans all of them."""
+        if self.estimate is None:
+            return None
+        low, high, p_value = self.estimate.low, self.estimate.high, self.estimate.p_value
+        own = [e for e in self.two_way.by_placement.values() if e is not None] if self.two_way else []
+        if self.depends_on_placement and own:
+            low, high = min([low, *(e.low for e in own)]), max([high, *(e.high for e in own)])
+            signs = {math.copysign(1, e.effect) for e in own}
+            p_value = max(p_value, *(e.p_value for e in own)) if len(signs) == 1 else 1.0
+        return low, high, p_value
+
+    def with_estimate(self, estimate: Estimate) -> Effect:
+        """The same effect with another knowledge of its noise."""
+        return replace(self, estimate=estimate)
+
+
+def design_of(base: Sequence[MeasuredCell], arm: Sequence[MeasuredCell]) -> tuple[str, tuple[str, ...]]:
+    """How placement enters: paired where both arms ran on it; otherwise it cannot be told from the arm."""
+    ours, theirs = {cell.placement for cell in base}, {cell.placement for cell in arm}
+    common = tuple(sorted(ours & theirs))
+    if not common:
+        return CONFOUNDED, tuple(sorted(ours | theirs))
+    return (SAME_PLACEMENT if len(common) == 1 else PAIRED), common
+
+
+def by_placement(measure: Measure, cells: Sequence[MeasuredCell]) -> dict[str, list[float]]:
+    """Values on the additive scale (logs for ratios), by placement."""
+    result: dict[str, list[float]] = defaultdict(list)
+    for cell in cells:
+        value = cell.value(measure)
+        if value is not None:
+            result[cell.placement].append(math.log(value) if measure.effect == "ratio" else value)
+    return dict(result)
+
+
+def effect_of(measure: Measure, base: Sequence[MeasuredCell], arm: Sequence[MeasuredCell]) -> Effect:
+    """Paired over the placements that both arms ran on; unpaired, and confounded, where there is none."""
+    ours, theirs = by_placement(measure, base), by_placement(measure, arm)
+    common = tuple(sorted(set(ours) & set(theirs)))
+    if not common:
+        pooled = [v for values in ours.values() for v in values], [v for values in theirs.values() for v in values]
+        return unpaired(CONFOUNDED, tuple(sorted({*ours, *theirs})), *pooled)
+    if len(common) == 1:
+        return unpaired(SAME_PLACEMENT, common, ours[common[0]], theirs[common[0]])
+    fit = intervals.two_way(ours, theirs)
+    if fit is None:  # one run on each placement: a paired point, and no knowledge of the noise
+        point = sum(_mean(theirs[place]) - _mean(ours[place]) for place in common) / len(common)
+        return Effect(PAIRED, common, point, None)
+    return Effect(PAIRED, common, fit.arm.effect, fit.arm, fit)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def unpaired(design: str, placements: tuple[str, ...], ours: Sequence[float], theirs: Sequence[float]) -> Effect:
+    """One group of values against another."""
+    estimate = intervals.difference(ours, theirs)
+    point = _mean(theirs) - _mean(ours)
+    return Effect(design, placements, point, estimate)
