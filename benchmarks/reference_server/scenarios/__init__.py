@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from benchmarks.reference_server.reply import Reply, Request, Scenario
-from benchmarks.reference_server.scenarios import answers, faults, replay, tokens, wire
+from benchmarks.reference_server.scenarios import answers, faults, replay, tokens, unusual, wire
 from benchmarks.reference_server.schedule import ScheduleError
 
 BY_NAME: dict[str, Scenario] = {
     scenario.__name__: scenario
-    for scenario in (*tokens.SCENARIOS, *wire.SCENARIOS, *faults.SCENARIOS, *answers.SCENARIOS)
+    for scenario in (*tokens.SCENARIOS, *wire.SCENARIOS, *unusual.SCENARIOS, *faults.SCENARIOS, *answers.SCENARIOS)
 }
 
 

@@ -14,9 +14,10 @@ from collections.abc import Callable
 import httptools
 
 from benchgate.client.wire.answer import Answer
-from benchgate.client.wire.sse import SseDecoder
+from benchgate.client.wire.sse import BOM, SseDecoder
 
 DONE_GRACE_S = 1.0  # the end of the HTTP message normally comes with [DONE] or right behind it
+FIRST_FIELD = 9  # bytes that tell an event stream from anything else: a byte order mark and "event:"
 BODY_LIMIT = 64 * 1024 * 1024  # bytes kept of an answer that is no event stream
 
 
@@ -145,9 +146,9 @@ class Exchange:
         else:
             self.protocol_error = f"content-encoding {self.encoding!r} was not asked for and is not supported"
         if status == 200 and self.content_type == "text/event-stream":
-            self.stream = True
-            self._sse = SseDecoder()
-            self._sink = self._feed_stream
+            self._read_events()
+        elif status == 200 and not self.content_type.endswith("json"):
+            self._sink = self._recognise
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body, without its transfer framing."""
@@ -182,6 +183,22 @@ class Exchange:
         if self.answer.done and self._grace is None:
             # [DONE] ends the answer also where the server then forgets to end the HTTP message
             self._grace = self._loop.call_later(DONE_GRACE_S, self._resolve)
+
+    def _read_events(self) -> None:
+        self.stream = True
+        self._sse = SseDecoder()
+        self._sink = self._feed_stream
+
+    def _recognise(self, body: bytes) -> None:
+        """Some servers and proxies do not label a stream as one: its first bytes tell."""
+        self.body += body
+        if len(self.body) >= FIRST_FIELD:
+            self._sink = self._collect
+            if bytes(self.body).removeprefix(BOM).startswith((b"data:", b"event:", b"id:", b"retry:", b":")):
+                start = bytes(self.body)
+                self.body.clear()
+                self._read_events()
+                self._feed_stream(start)
 
     def _collect(self, body: bytes) -> None:
         if len(self.body) < BODY_LIMIT:

@@ -5,6 +5,8 @@ Works on bytes: a UTF-8 character split over two packets is joined again before 
 
 from __future__ import annotations
 
+BOM = b"\xef\xbb\xbf"
+
 
 class NamedEvent(bytes):
     """The data of an event that carries a name (``event: error``); unnamed events are plain ``bytes``."""
@@ -77,6 +79,8 @@ class SseDecoder:
         return events
 
     def _field(self, line: bytes) -> None:
+        if line[:3] == BOM:  # the standard allows one in front of the stream; no field's name begins with it
+            line = line[3:]
         name, _, value = line.partition(b":")
         if value[:1] == b" ":
             value = value[1:]
