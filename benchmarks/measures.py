@@ -40,6 +40,7 @@ class Comparison:
     peak_mib: float
     others_cpu_percent: float  # of one core, used by others meanwhile: above 10 the run says little
     server_late_p99_ms: float  # how late the server wrote
+    server_cpu_us_per_token: float
     said: str = ""
 
 
@@ -100,6 +101,7 @@ def compare(
         peak_mib=run.peak_mib,
         others_cpu_percent=100 * max(0.0, others) / (end - first),
         server_late_p99_ms=percentile(late, 0.99),
+        server_cpu_us_per_token=1e6 * server_cpu_s / all_tokens,
         said=reading.said,
     )
 
