@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from benchgate.analysis.findings import Comparison
 from benchgate.analysis.levels import Level
-from benchgate.analysis.measures import BY_NAME, MEASURES
+from benchgate.analysis.measures import BY_NAME, MAIN, MEASURES
 from benchgate.pages.cell_view import EarlierNight
 from benchgate.pages.nights import Night, TrendSeries
 from benchgate.pages.words import state_words
@@ -32,10 +32,10 @@ def unit_title(metric: str) -> str:
     return title if unit in title or unit == "share" else f"{title}, {unit}"
 
 
-def load_charts(levels: Sequence[Level], metric: str) -> list[Markup]:
-    """One metric over the loads, a chart for each workload, as the report draws them."""
+def load_charts(levels: Sequence[Level], metric: str) -> list[tuple[str, Markup]]:
+    """One metric over the loads: title and picture for each workload, as the report draws them."""
     charts = report_charts.load_charts([level for level in levels if level.metric == metric])
-    return [Markup(draw(chart)) for chart in charts]  # noqa: S704  draw escapes every text
+    return [(chart.title, Markup(draw(chart))) for chart in charts]  # noqa: S704  draw escapes every text
 
 
 def trend_chart(series: Sequence[TrendSeries], metric: str, where: str) -> Markup | None:
@@ -181,7 +181,8 @@ def forest(comparison: Comparison, scale: Scale) -> Markup:
     )
 
 
-def shown_metrics(comparisons: Sequence[Comparison]) -> list[str]:
-    """The metrics that there is anything to say about, in their fixed order."""
+def shown_metrics(comparisons: Sequence[Comparison]) -> tuple[list[str], list[str]]:
+    """The metrics that a reader looks at first, and the others; only those that there is anything to say about."""
     present = {comparison.metric for comparison in comparisons if comparison.point is not None or comparison.reason}
-    return [measure.name for measure in MEASURES if measure.name in present]
+    names = [measure.name for measure in MEASURES if measure.name in present]
+    return [name for name in names if name in MAIN], [name for name in names if name not in MAIN]

@@ -20,6 +20,7 @@ from benchgate.names import run_key
 from benchgate.pages.nights import newest_runs
 from benchgate.pages.reading import Row, rows
 from benchgate.pages.words import day, iso
+from benchgate.pages.written import Written, read_written
 from benchgate.warehouse import tables as t
 
 NIGHTS_TO_CHOOSE = 90
@@ -95,11 +96,12 @@ def compare_view(connection: Connection | None, allowed: Collection[str], asked:
     by_id = {row["airflow_run_id"]: row for row in found}
     run = by_id.get(asked.run or "", found[0])
     facts = read_run(connection, run["run"])
-    order = {arm: place for place, arm in enumerate(facts.home)}
-    cells = sorted(read_cells(connection, [run["run_id"]]), key=lambda cell: order.get(cell.arm, len(order)))
+    written = read_written(_yaml(connection, run))
+    cells = read_cells(connection, [run["run_id"]])
+    cells.sort(key=lambda cell: (written.by_arm(cell.arm), *_by_context(cell, written)))
     blank = replace(blank, runs=runs, run=_choice(runs, run), arms=tuple(dict.fromkeys(cell.arm for cell in cells)))
     if asked.by == NIGHTS:
-        return _nights(connection, replace(blank, by=NIGHTS), asked, run, found, cells)
+        return _nights(connection, replace(blank, by=NIGHTS), asked, run, found, cells, written)
     return _arms(blank, asked, cells, facts)
 
 
@@ -113,6 +115,16 @@ def _runs(connection: Connection, campaign: str, wanted: Sequence[str | None]) -
         columns = (run.c[name] for name in ("run_id", "run", "campaign", "airflow_run_id", "night", "started_at"))
         listed += rows(connection, sa.select(*columns).where(run.c.run.in_(older), run.c.campaign == campaign))
     return sorted(listed, key=lambda row: (str(iso(row["started_at"])), row["run"]), reverse=True)
+
+
+def _yaml(connection: Connection, run: Row) -> str:
+    query = sa.select(t.campaign_run.c.campaign_yaml).where(t.campaign_run.c.run_id == run["run_id"])
+    return str(connection.execute(query).scalar_one())
+
+
+def _by_context(cell: MeasuredCell, written: Written) -> tuple[tuple[int, str], float]:
+    """Workloads as the file has them, each from the lightest load to the heaviest."""
+    return written.by_workload(cell.workload), float(cell.users or cell.request_rate or 0)
 
 
 def _choice(runs: Sequence[RunChoice], run: Row) -> RunChoice:
@@ -148,6 +160,7 @@ def _nights(
     run: Row,
     found: Sequence[Row],
     cells: Sequence[MeasuredCell],
+    written: Written,
 ) -> CompareView:
     earlier = [row for row in found if row["run_id"] != run["run_id"]]
     if not earlier:
@@ -155,7 +168,7 @@ def _nights(
     before = [row for row in earlier if str(iso(row["started_at"])) < str(iso(run["started_at"]))]
     by_id = {row["airflow_run_id"]: row for row in earlier}
     other = by_id.get(asked.other or "") or (before or earlier)[0]
-    old = read_cells(connection, [other["run_id"]])
+    old = sorted(read_cells(connection, [other["run_id"]]), key=lambda cell: _by_context(cell, written))
     arms = blank.arms or tuple(dict.fromkeys(cell.arm for cell in old))
     blank = replace(blank, other=_choice(blank.runs, other), arms=arms)
     if not arms:

@@ -26,14 +26,6 @@ function leaveFrame(event) {
 }
 addEventListener("click", leaveFrame);
 
-addEventListener("change", (event) => {
-  const field = event.target.closest("[data-submit]");
-  if (!field) return;
-  // another campaign has other nights and arms: only what was changed is sent
-  for (const other of field.form.elements) if (other.name && other.name !== "campaign" && other.name !== "by") other.disabled = true;
-  field.form.requestSubmit();
-});
-
 // A reason that hides in a closed section must be found by its address.
 function openTarget() {
   const named = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
