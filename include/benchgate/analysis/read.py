@@ -269,7 +269,9 @@ def parse_load_label(label: str) -> tuple[int | None, float | None]:
 
 
 def moment_text(value: Any) -> str | None:
-    """A moment as ISO 8601 text in UTC, whichever database gave it."""
+    """A moment as ``2026-11-30T02:00:00Z`` (a day as ``2026-11-30``), whichever database gave it."""
+    if isinstance(value, str) and len(value) > 10:
+        value = datetime.fromisoformat(value.replace("Z", "+00:00"))
     if isinstance(value, datetime):
         moment = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
         return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
