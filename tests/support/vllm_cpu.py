@@ -31,7 +31,10 @@ FROM $BASE
 LABEL org.opencontainers.image.version={VERSION}
 COPY site /site
 COPY bin /usr/local/bin
-ENV PYTHONPATH=/site PYTHONUNBUFFERED=1 HOME=/tmp VLLM_CPU_KVCACHE_SPACE=1 VLLM_CPU_OMP_THREADS_BIND=nobind TORCHDYNAMO_DISABLE=1
+ENV PYTHONPATH=/site PYTHONUNBUFFERED=1 HOME=/tmp
+ENV VLLM_CPU_KVCACHE_SPACE=1 VLLM_CPU_OMP_THREADS_BIND=nobind
+# the sampler would be compiled at the first request, and there is no compiler here
+ENV TORCHDYNAMO_DISABLE=1
 ENTRYPOINT ["vllm", "serve"]
 """
 _VLLM = '#!/bin/sh\nexec python3 -m vllm.entrypoints.cli.main "$@"\n'
