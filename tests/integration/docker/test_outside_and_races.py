@@ -98,7 +98,7 @@ def test_a_server_that_somebody_removes_is_an_end_that_nobody_saw(
     handle = host.start(server())
     wait_ready(host, handle)
 
-    host.engine.api.remove_container(handle.id, force=True)
+    host.engine.api.remove_container(handle.id, force=True, v=True)
 
     assert not host.status(handle).running
     assert host.status(handle).exit.exit_code is None
@@ -116,7 +116,7 @@ def test_a_client_that_somebody_removes_fails_the_measurement(
 
     def remove_it(line: str) -> None:
         if line == "cell 1/1 3 of 3":
-            host.engine.api.remove_container(f"{handle.name}-client", force=True)
+            host.engine.api.remove_container(f"{handle.name}-client", force=True, v=True)
 
     with pytest.raises((MeasureFailed, HostError), match=r"removed from outside|No such container"):
         host.run_client(handle, ["hang", "8000"], tmp_path, on_line=remove_it, timeout_s=60)
@@ -139,7 +139,7 @@ def test_a_probe_that_somebody_removes_is_made_again(host: DockerHost, server: M
     handle = host.start(server())
     wait_ready(host, handle)
 
-    host.engine.api.remove_container(f"{handle.name}-probe", force=True)
+    host.engine.api.remove_container(f"{handle.name}-probe", force=True, v=True)
 
     assert host.http_get(handle, "/health")[0] == 200
 
@@ -147,7 +147,7 @@ def test_a_probe_that_somebody_removes_is_made_again(host: DockerHost, server: M
 def test_many_threads_ask_one_server(host: DockerHost, server: MakeSpec) -> None:
     handle = host.start(server())
     wait_ready(host, handle)
-    host.engine.api.remove_container(f"{handle.name}-probe", force=True)
+    host.engine.api.remove_container(f"{handle.name}-probe", force=True, v=True)
 
     results = at_once(4, lambda: DockerHost(host.name, host.spec).http_get(handle, "/health"))
 
