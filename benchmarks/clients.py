@@ -36,10 +36,12 @@ FAULTS = [
     *("tool_calls", "burst", "usage_every_chunk", "no_usage", "usage_in_finish", "no_done", "joined_events"),
     *("close_after_reply", "crlf", "cr", "multiline", "sse_fields", "comments", "utf8_split", "byte_chunks"),
     *("byte_writes", "http10", "gzip_always", "big_event", "no_stream"),
+    *("unlabelled", "plain_text", "early_hints", "head_bytes", "bom", "usage_null", "content_length", "trailers"),
+    *("chunk_extensions", "done_then_close", "done_then_hang"),
     *("error_first", "error_mid", "error_before_done", "error_after_finish", "error_object", "error_named_event"),
     *("harmony_first", "harmony_mid", "cut", "cut_clean", "no_finish", "reset", "reset_mid", "close_unanswered"),
     *("empty_completion", "only_done", "bad_json", "bad_chunk", "http_400", "http_429", "http_500", "http_503"),
-    *("error_in_200", "html_page", "stall", "stall_first", "stall_silent"),
+    *("error_in_200", "html_page", "finish_abort", "short_body", "stall", "stall_first", "stall_silent"),
 ]
 QUIET_S = 12.0  # a client that sends nothing for so long, with requests left, hangs
 

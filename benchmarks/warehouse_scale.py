@@ -1,7 +1,7 @@
 """How the warehouse holds a year of nights: load of one campaign night, then every view of one campaign.
 
-    python benchmarks/warehouse_scale.py --url postgresql://user@host/empty_database
-    python benchmarks/warehouse_scale.py --url sqlite:////tmp/scale.db --campaigns 2 --nights 60
+    python -m benchmarks.warehouse_scale --url postgresql://user@host/empty_database
+    python -m benchmarks.warehouse_scale --url sqlite:////tmp/scale.db --campaigns 2 --nights 60
 
 A night is 20 arms x 20 cells x 3 repeats of a campaign, 1,000 requests a cell. The history is made inside the
 database, by copying one loaded night with noise. Times are wall clock; views are read to their last row by the client.

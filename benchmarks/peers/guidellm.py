@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from benchmarks.peers.base import Client, Load, PeerError, Reading, Row
 
@@ -44,15 +45,6 @@ class GuideLlm(Client):
             found = (metrics.get(metric) or {}).get("successful") or {}
             return (found.get("percentiles") or {}).get(name) if found.get("count") else None
 
-        rows = {}
-        for group in ("successful", "errored", "incomplete"):
-            for row in (benchmark.get("requests") or {}).get(group) or []:
-                number = _position(row.get("request_args") or "")
-                if number is not None:
-                    note = str((row.get("info") or {}).get("error") or group) if group != "successful" else ""
-                    rows[number] = Row(
-                        group == "successful", row.get("output_tokens"), row.get("time_to_first_token_ms"), note
-                    )
         throughput = (metrics["output_tokens_per_second"].get("successful") or {}).get("mean")
         return Reading(
             completed=totals["successful"],
@@ -61,12 +53,16 @@ class GuideLlm(Client):
             ttft_p99_ms=share("time_to_first_token_ms", "p99"),
             tpot_p50_ms=share("inter_token_latency_ms", "p50"),
             output_tok_s=throughput,
-            rows=rows,
+            rows=_rows(benchmark.get("requests") or {}),
         )
 
 
-def _position(request: str) -> int | None:
-    """Number of the prompt in the file: every prompt starts with ``p<number>``."""
-    from benchmarks.prompts import position
-
-    return position(request)
+def _rows(requests: dict[str, Any]) -> dict[int, Row]:
+    """Rows by position. A failed request keeps no prompt: in a run of one stream its place in time is its position."""
+    found = [(row, group) for group in ("successful", "errored", "incomplete") for row in requests.get(group) or []]
+    found.sort(key=lambda pair: pair[0].get("request_start_time") or 0.0)
+    rows = {}
+    for number, (row, group) in enumerate(found):
+        note = "" if group == "successful" else str((row.get("info") or {}).get("error") or group)
+        rows[number] = Row(group == "successful", row.get("output_tokens"), row.get("time_to_first_token_ms"), note)
+    return rows

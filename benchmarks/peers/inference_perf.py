@@ -71,10 +71,12 @@ def _rows(file: Path) -> dict[int, Row]:
         number = position(str(row.get("request")))
         if number is None:
             continue
-        error, info = row.get("error"), row.get("info") or {}
-        times = info.get("output_token_times") or []
+        error = row.get("error")
+        answer = (row.get("info") or {}).get("response_metrics") or {}
+        times = answer.get("output_token_times") or []
         ttft = ms(times[0] - row["start_time"]) if times and "start_time" in row else None
-        tokens = info.get("output_tokens")
+        # its report takes the server's count where there is one
+        tokens = (answer.get("server_usage") or {}).get("completion_tokens", answer.get("output_tokens"))
         note = f"{error.get('error_type')}: {error.get('error_msg')}" if isinstance(error, dict) else str(error or "")
         rows[number] = Row(not error, tokens, ttft, note)
     return rows
