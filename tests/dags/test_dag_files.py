@@ -127,8 +127,25 @@ def test_the_trigger_form_offers_what_the_campaign_has(bag_of: Any) -> None:
 
     assert dag.params.get_param("arms").schema["items"]["enum"] == ["a", "b"]
     assert dag.params.get_param("workloads").schema["items"]["enum"] == ["chat"]
-    assert dag.params.get_param("users").schema["items"]["enum"] == [1, 2]
+    assert dag.params.get_param("users").schema["examples"] == [1, 2]
     assert "image" not in dag.params
+
+
+@pytest.mark.parametrize("sent", [[1], ["2"], ["1", "2"], [], None])
+def test_a_choice_of_users_is_taken_as_a_program_or_the_form_sends_it(bag_of: Any, sent: Any) -> None:
+    users = bag_of({"c.yaml": CAMPAIGN.replace("NAME", "c")}).dags["c"].params.get_param("users")
+
+    assert users.resolve(sent) == sent
+
+
+@pytest.mark.parametrize(
+    ("param", "sent"), [("users", ["3"]), ("users", [1, 1]), ("arms", ["A"]), ("repeats", 0), ("repeats", 1.5)]
+)
+def test_a_choice_that_the_campaign_does_not_have_is_refused(bag_of: Any, param: str, sent: Any) -> None:
+    dag = bag_of({"c.yaml": CAMPAIGN.replace("NAME", "c")}).dags["c"]
+
+    with pytest.raises(ValueError, match=r"not one of|non-unique|less than|not of type"):
+        dag.params.get_param(param).resolve(sent)
 
 
 def test_parsing_imports_nothing_heavy() -> None:

@@ -11,8 +11,8 @@ def campaign_params(campaign: CampaignSpec) -> dict[str, Param]:
     """Params of a campaign's DAG. Empty choices mean everything that the campaign plans."""
     users = sorted({level for workload in campaign.workloads.values() for level in workload.users or []})
     params = {
-        "arms": _choice("Arms", list(campaign.arms), "string", "Which arms to start. None chosen: all of them."),
-        "workloads": _choice("Workloads", list(campaign.workloads), "string", "What to measure. None chosen: all."),
+        "arms": _choice("Arms", list(campaign.arms), "Which arms to start. None chosen: all of them."),
+        "workloads": _choice("Workloads", list(campaign.workloads), "What to measure. None chosen: all."),
         "repeats": Param(
             None,
             type=["null", "integer"],
@@ -23,13 +23,13 @@ def campaign_params(campaign: CampaignSpec) -> dict[str, Param]:
         ),
         "force": Param(
             False,
-            type="boolean",
+            type=["boolean", "null"],
             title="Measure even if nothing is new",
             description_md="Measure although this image digest has a published run already.",
         ),
     }
     if users:
-        params["users"] = _choice("Users", users, "integer", "Concurrent streams to measure with. None chosen: all.")
+        params["users"] = _choice("Users", users, "Concurrent streams to measure with. None chosen: all.")
     if campaign.image is not None:
         params["image"] = Param(
             None,
@@ -42,11 +42,12 @@ def campaign_params(campaign: CampaignSpec) -> dict[str, Param]:
     return params
 
 
-def _choice(title: str, options: list[str] | list[int], kind: str, text: str) -> Param:
+def _choice(title: str, options: list[str] | list[int], text: str) -> Param:
+    """A list to choose from. The form sends every choice as text, and null when the last one is taken away again."""
     return Param(
-        [],
-        type="array",
-        items={"type": kind, "enum": options},
+        None,
+        type=["null", "array"],
+        items={"enum": list(dict.fromkeys([*options, *map(str, options)]))},
         uniqueItems=True,
         examples=options,
         title=title,
