@@ -10,7 +10,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
 from benchgate.engines import ENGINE_NAMES, get_engine
 from benchgate.engines.base import Engine, LogFacts
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     """Print what the log proves. Exit code 0, whatever the log says; a log that cannot be read is an error."""
     engine = get_engine(args.engine)
     with _opened(args.logfile) as stream:
-        facts = engine.parse_log(cast(Any, _to_the_end(args.logfile, stream)))
+        facts = engine.parse_log(_to_the_end(args.logfile, stream))
     failure = _failure(engine, facts, args)
     if args.json:
         print(json.dumps(as_json(facts, failure), indent=2, ensure_ascii=False))
@@ -113,7 +113,7 @@ def _failure(engine: Engine, facts: LogFacts, args: argparse.Namespace) -> Failu
 def _to_the_end(name: str, stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
     """The numbered lines. A file that breaks off (a gzip that was cut) is read as far as it goes, and said so."""
     try:
-        yield from number_lines(cast(Any, stream))
+        yield from number_lines(stream)
     except (OSError, EOFError, zlib.error) as error:
         print(f"warning: {name}: read only as far as it goes: {error}", file=sys.stderr)
 

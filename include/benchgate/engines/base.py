@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from benchgate.engines.arguments import UnknownArgument
+from benchgate.engines.log_reader import RawLine
 from benchgate.records import Evidence, ExitInfo, Failure, Proof, ServerMetricsSnapshot
 from benchgate.spec.campaign import ArgValue
 
@@ -64,7 +65,7 @@ class Engine(Protocol):
         """
         ...
 
-    def parse_log(self, lines: Iterable[str | bytes]) -> LogFacts:
+    def parse_log(self, lines: Iterable[RawLine]) -> LogFacts:
         """Read a log in one pass with flat memory. Never raises on content."""
         ...
 
@@ -80,7 +81,7 @@ class Engine(Protocol):
         """Read the server's ``/metrics`` page (Prometheus text)."""
         ...
 
-    def compile_events(self, lines: Iterable[str | bytes]) -> list[Evidence]:
+    def compile_events(self, lines: Iterable[RawLine]) -> list[Evidence]:
         """Lines that say a kernel was compiled (or tuned) while requests were served: the cell was not warm."""
         ...
 

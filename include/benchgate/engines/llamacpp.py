@@ -18,6 +18,7 @@ from benchgate.engines.arguments import UnknownArgument, unknown_arguments
 from benchgate.engines.base import LogFacts, ServerCommand, ServerRequest
 from benchgate.engines.failures import HINT, LIKELY, Crash, FailureWords
 from benchgate.engines.log_facts import Words, said
+from benchgate.engines.log_reader import RawLine
 from benchgate.engines.proofs import Fact, as_text, first_number
 from benchgate.errors import BenchgateError
 from benchgate.records import Evidence, ExitInfo, Failure, FailureKind, Proof, ServerMetricsSnapshot
@@ -183,7 +184,7 @@ class LlamacppEngine:
             return ServerCommand(argv=argv, env=env)
         return ServerCommand(argv=[sys.executable, str(SERVER), *argv], env=env)
 
-    def parse_log(self, lines: Iterable[str | bytes]) -> LogFacts:
+    def parse_log(self, lines: Iterable[RawLine]) -> LogFacts:
         """See :meth:`benchgate.engines.base.Engine.parse_log`."""
         return log_facts.parse(WORDS, lines)
 
@@ -228,7 +229,7 @@ class LlamacppEngine:
             prefix_cache_hits_total=cached,
         )
 
-    def compile_events(self, lines: Iterable[str | bytes]) -> list[Evidence]:
+    def compile_events(self, lines: Iterable[RawLine]) -> list[Evidence]:
         """llama.cpp compiles no kernels while it serves on a CPU: always empty."""
         return log_facts.compile_events(WORDS, lines)
 

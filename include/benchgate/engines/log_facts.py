@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from benchgate.engines.base import LogFacts
 from benchgate.engines.failures import Crash, FailureWords, RootCause
-from benchgate.engines.log_reader import LineFilter, LogLine, evidence, lines_with
+from benchgate.engines.log_reader import LineFilter, LogLine, RawLine, evidence, lines_with
 from benchgate.engines.proofs import Fact, Sightings
 from benchgate.records import Evidence
 
@@ -21,7 +21,6 @@ MAX_WARNINGS = 50
 MAX_WARNINGS_OF_A_KIND = 10
 _TRACEBACK = ("Traceback (most recent call last)", "Error", "Exception", "OutOfMemory")
 _NEAR = ("pin_memory", "cudaHost", "cudaMallocHost")  # traceback frames that FailureWords.near looks for
-RawLines = Iterable[str | bytes | tuple[int, bytes]]
 Finish = Callable[[Sightings, list[Evidence]], None]
 
 
@@ -86,7 +85,7 @@ class Words:
         object.__setattr__(self, "serving_filter", LineFilter(always, self.bulk))
 
 
-def parse(words: Words, lines: RawLines) -> LogFacts:
+def parse(words: Words, lines: Iterable[RawLine]) -> LogFacts:
     """Read a log once, with memory that does not grow with it. Never raises on content."""
     seen = Sightings()
     cause = RootCause(words.failures, words.crash)
@@ -124,7 +123,7 @@ def parse(words: Words, lines: RawLines) -> LogFacts:
     return LogFacts(proofs=seen.proofs(), warnings=warnings, ready=ready, failure=cause.answer(), lines=count)
 
 
-def compile_events(words: Words, lines: RawLines) -> list[Evidence]:
+def compile_events(words: Words, lines: Iterable[RawLine]) -> list[Evidence]:
     """Lines that say a kernel was compiled or tuned. Give it the part of the log that was written while measuring."""
     return [
         evidence(line)

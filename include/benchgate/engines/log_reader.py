@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import IO
 
 from benchgate.records import Evidence
 from benchgate.secrets import MASK, mask
 
+RawLine = str | bytes | tuple[int, bytes]  # a tuple brings its own line number (see number_lines)
 MAX_LINE_BYTES = 65536  # longer lines are read in pieces that share a line number, so that memory stays flat
 MAX_TEXT_CHARS = 16384  # of a line, looked at closely; engines' longest (their whole configuration) have about 6,000
 MAX_EVIDENCE_CHARS = 500
@@ -118,7 +119,7 @@ def _mask_argument(match: re.Match[str]) -> str:
     return match.group(0) if match.group(2) in _HARMLESS else match.group(1) + MASK
 
 
-def number_lines(stream: BinaryIO, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
+def number_lines(stream: IO[bytes], *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
     """Lines of a binary stream with their numbers. A line over the limit comes in pieces with one number."""
     number = 1
     while piece := stream.readline(max_line_bytes):
@@ -172,9 +173,7 @@ def _any_of(words: set[bytes]) -> bytes:
     return b"(?:" + b"|".join(re.escape(head) + _any_of(tails) for head, tails in sorted(groups.items())) + b")"
 
 
-def lines_with(
-    lines: Iterable[str | bytes | tuple[int, bytes]], wants: Callable[[bytes], bool]
-) -> Iterator[LogLine | int]:
+def lines_with(lines: Iterable[RawLine], wants: Callable[[bytes], bool]) -> Iterator[LogLine | int]:
     """The lines that ``wants`` lets through, cleaned; at the end the number of lines read.
 
     A line that was redrawn with carriage returns comes as its pieces, all with the same number.

@@ -8,6 +8,7 @@ from benchgate.engines import arguments, failures, log_facts, prometheus
 from benchgate.engines.api import api_proof, at, get_json
 from benchgate.engines.arguments import UnknownArgument
 from benchgate.engines.base import LogFacts, ServerCommand, ServerRequest
+from benchgate.engines.log_reader import RawLine
 from benchgate.engines.sglang_words import WORDS
 from benchgate.records import Evidence, ExitInfo, Failure, Proof, ServerMetricsSnapshot
 from benchgate.spec.campaign import ArgValue
@@ -56,7 +57,7 @@ class SglangEngine:
             return ServerCommand(argv=argv, env=env, entrypoint=SERVE)
         return ServerCommand(argv=[*SERVE, *argv], env=env)
 
-    def parse_log(self, lines: Iterable[str | bytes]) -> LogFacts:
+    def parse_log(self, lines: Iterable[RawLine]) -> LogFacts:
         """See :meth:`benchgate.engines.base.Engine.parse_log`."""
         return log_facts.parse(WORDS, lines)
 
@@ -95,7 +96,7 @@ class SglangEngine:
             preemptions_total=page.total("sglang:num_retracted_requests_total", "sglang:num_retracted_reqs_total"),
         )
 
-    def compile_events(self, lines: Iterable[str | bytes]) -> list[Evidence]:
+    def compile_events(self, lines: Iterable[RawLine]) -> list[Evidence]:
         """See :meth:`benchgate.engines.base.Engine.compile_events`."""
         return log_facts.compile_events(WORDS, lines)
 

@@ -9,6 +9,7 @@ from benchgate.engines import arguments, failures, log_facts, prometheus
 from benchgate.engines.api import api_proof, at, get_json
 from benchgate.engines.arguments import UnknownArgument
 from benchgate.engines.base import LogFacts, ServerCommand, ServerRequest
+from benchgate.engines.log_reader import RawLine
 from benchgate.engines.vllm_words import WORDS
 from benchgate.errors import BenchgateError
 from benchgate.records import Evidence, ExitInfo, Failure, Proof, ServerMetricsSnapshot
@@ -63,7 +64,7 @@ class VllmEngine:
             return None, ["--model", request.model_path]  # images up to 0.6
         return SERVE, [request.model_path]
 
-    def parse_log(self, lines: Iterable[str | bytes]) -> LogFacts:
+    def parse_log(self, lines: Iterable[RawLine]) -> LogFacts:
         """See :meth:`benchgate.engines.base.Engine.parse_log`."""
         return log_facts.parse(WORDS, lines)
 
@@ -97,7 +98,7 @@ class VllmEngine:
             preemptions_total=page.total("vllm:num_preemptions"),
         )
 
-    def compile_events(self, lines: Iterable[str | bytes]) -> list[Evidence]:
+    def compile_events(self, lines: Iterable[RawLine]) -> list[Evidence]:
         """See :meth:`benchgate.engines.base.Engine.compile_events`."""
         return log_facts.compile_events(WORDS, lines)
 
