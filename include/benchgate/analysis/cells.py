@@ -23,7 +23,7 @@ OF_THE_LAUNCH = "(launch)"
 OTHER_FACTS = ("kv_meaning", "client_version", "latency_verdict", "latency_reason", "warm_verdict")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class MeasuredCell:
     """One measured cell: arm x placement x workload x load x repeat of one run."""
 
@@ -109,8 +109,28 @@ def from_frame(frame: pd.DataFrame) -> list[MeasuredCell]:
     return [from_row({key: known(value) for key, value in row.items()}) for row in frame.to_dict("records")]
 
 
-def from_row(row: Mapping[Any, Any]) -> MeasuredCell:
-    """One row; see :func:`from_frame`."""
+FACTS = (*IDENTITY, *SHAPE, *OTHER_FACTS)
+
+
+def from_row(
+    row: Mapping[Any, Any],
+    fingerprint: Mapping[str, str | None] | None = None,
+    seen: dict[tuple[Any, ...], dict[str, Any]] | None = None,
+) -> MeasuredCell:
+    """One row; see :func:`from_frame`.
+
+    ``fingerprint`` stands in for the ``fp_*`` columns. ``seen`` lets rows with equal facts share them: a year of
+    nights has a hundred thousand rows and a handful of different facts.
+    """
+    facts = tuple(row.get(name) for name in FACTS)
+    if seen is None:
+        shared = dict(zip(FACTS, facts, strict=True))
+    elif (found := seen.get(facts)) is not None:
+        shared = found
+    else:
+        shared = seen[facts] = dict(zip(FACTS, facts, strict=True))
+    if fingerprint is None:
+        fingerprint = {str(k)[3:]: row[k] for k in row if str(k).startswith("fp_")}
     host = row.get("host")
     placement = str(row["placement"])
     end_state = row.get("end_state")
@@ -124,11 +144,11 @@ def from_row(row: Mapping[Any, Any]) -> MeasuredCell:
         users=_integer(row.get("users")),
         request_rate=row.get("request_rate"),
         repeat=int(row.get("repeat") or 1),
-        values={measure.name: row.get(measure.name) for measure in MEASURES},
+        values={measure.name: v for measure in MEASURES if (v := row.get(measure.name)) is not None},
         end_state=str(getattr(end_state, "value", end_state) or "published"),
         reason=row.get("reason"),
-        facts={name: row.get(name) for name in (*IDENTITY, *SHAPE, *OTHER_FACTS)},
-        fingerprint={str(k)[3:]: row[k] for k in row if str(k).startswith("fp_")},
+        facts=shared,
+        fingerprint=fingerprint,
         completed=_integer(row.get("completed")),
         errors=_integer(row.get("errors")),
     )

@@ -168,14 +168,21 @@ def read_cells(connection: Connection, runs: Sequence[int]) -> list[MeasuredCell
         .order_by(run.c.started_at, cell.c.cell)
     )
     parts = _fingerprint_parts(connection, runs)
-    return [
-        from_row({**dict(row), "night": moment_text(row["night"]), **parts.get(row["launch_id"], {})})
-        for row in connection.execute(query).mappings()
-    ]
+    moments: dict[Any, str | None] = {}
+    seen: dict[tuple[Any, ...], dict[str, Any]] = {}
+    found = []
+    for result in connection.execute(query).mappings():
+        row = dict(result)
+        started = row["night"]
+        if started not in moments:
+            moments[started] = moment_text(started)
+        row["night"] = moments[started]
+        found.append(from_row(row, parts.get(row["launch_id"], {}), seen))
+    return found
 
 
 def _fingerprint_parts(connection: Connection, runs: Sequence[int]) -> dict[int, dict[str, str | None]]:
-    """Launch id -> ``fp_*`` columns."""
+    """Launch id -> the parts of its fingerprint, one object for all cells of the launch."""
     launch, host = t.launch, t.host_snapshot
     query = (
         sa.select(
@@ -190,13 +197,13 @@ def _fingerprint_parts(connection: Connection, runs: Sequence[int]) -> dict[int,
     )
     found = {}
     for row in connection.execute(query).mappings():
-        parts = {f"fp_{name[5:]}": _text(value) for name, value in row.items() if name.startswith("part_")}
+        parts = {name[5:]: _text(value) for name, value in row.items() if name.startswith("part_")}
         arguments = row["arguments"]
         if isinstance(arguments, dict):
             # all in one, so that a flag that was added or removed is seen as well
-            parts["fp_arguments"] = " ".join(f"{name}={arguments[name]}" for name in sorted(arguments)) or "none"
+            parts["arguments"] = " ".join(f"{name}={arguments[name]}" for name in sorted(arguments)) or "none"
         if isinstance(row["environment_names"], list):
-            parts["fp_environment"] = " ".join(sorted(map(str, row["environment_names"]))) or "none"
+            parts["environment"] = " ".join(sorted(map(str, row["environment_names"]))) or "none"
         found[row["launch_id"]] = parts
     return found
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -218,7 +219,7 @@ def test_missing_nights_are_skipped_and_not_zero() -> None:
         cell("a", 1000.0 + i, night=f"2026-01-{i:02d}", end_state="failed" if i == 5 else "published")
         for i in range(1, 13)
     ]
-    cells = [c.__class__(**{**c.__dict__, "run": f"r{c.night}"}) for c in cells]
+    cells = [replace(c, run=f"r{c.night}") for c in cells]
 
     [one] = [s for s in nightly(cells) if s.measure.name == "decode_tok_s"]
 
