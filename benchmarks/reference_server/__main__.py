@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import resource
 import signal
 import sys
 from pathlib import Path
@@ -63,6 +64,8 @@ def main(argv: list[str] | None = None) -> int:
     except (ScheduleError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # one file a stream
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.stop())
     host = f"[{args.host}]" if ":" in args.host else args.host
