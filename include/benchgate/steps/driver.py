@@ -53,9 +53,9 @@ def drive(
     say(f"{run.run}: {len(run.ledger.launches)} launches, {len(run.ledger.cells)} cells")
     if not options.publish_only:
         _seed(run, options, say)
-        lanes = launch_order(run.ledger, run.inventory)
+        lanes = [] if run.record.state == "nothing_new" else launch_order(run.ledger, run.inventory)
         failures: list[BaseException] = []
-        with ThreadPoolExecutor(max_workers=len(lanes)) as pool:
+        with ThreadPoolExecutor(max_workers=max(len(lanes), 1)) as pool:
             futures = [pool.submit(_lane, run, lane.launches, options, say, len(lanes) > 1) for lane in lanes]
             for future in futures:
                 error = future.exception()
@@ -81,9 +81,18 @@ def _seed(run: CampaignRun, options: DriverOptions, say: Say) -> None:
             lambda host=host: seeding.seed_dataset(run, host, say=say),  # type: ignore[misc]
         ]
         if run.inventory.hosts[host].kind == "docker":
-            from benchgate.steps.images import pull_images
+            from benchgate.steps.images import published_digests, pull_images
 
-            steps.insert(0, lambda host=host: pull_images(run, host, secrets=options.secrets, say=say))  # type: ignore[misc]
+            steps.insert(
+                0,
+                lambda host=host: pull_images(  # type: ignore[misc]
+                    run,
+                    host,
+                    secrets=options.secrets,
+                    published=lambda campaign: published_digests(campaign, options.warehouse_url),
+                    say=say,
+                ),
+            )
         for step in steps:
             try:
                 step()

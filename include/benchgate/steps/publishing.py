@@ -62,7 +62,7 @@ def load(run: CampaignRun, *, url: str | None = None, say: Say = print) -> dict[
 
 
 def verdict(run: CampaignRun, *, say: Say = print) -> None:
-    """The run's end: did every arm end as its campaign expects?
+    """The run's end: did every arm end as its campaign expects? A run with nothing new to measure ends well.
 
     Raises:
         BenchgateError: something that was planned could not be published, or something was that should not have been.
@@ -73,6 +73,8 @@ def verdict(run: CampaignRun, *, say: Say = print) -> None:
     ok, reasons = expected_outcome(run.campaign, run.ledger, result.outcomes)
     for line in summary_lines(result.outcomes):
         say(line)
+    if run.record.state == "nothing_new":
+        return
     if not ok:
         raise BenchgateError("; ".join(reasons), remedy="see the views did_not_run and unpublishable for the reasons")
 
