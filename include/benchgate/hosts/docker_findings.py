@@ -12,6 +12,7 @@ from benchgate.hosts.gpu import GpuFact, GpuProcess
 
 MIN_DISK_GIB = 2.0  # for logs and what a server writes into its container
 MIN_SHM_GIB = 0.06  # what Docker gives a container without the host's IPC; less starts no multi-process engine
+MIN_STALE_BYTES = 1 << 20  # less than this, left by no matter whom, is not worth a word
 HEADROOM_GIB = 1.0  # beyond what an arm pins
 SHOWN = 5
 
@@ -90,7 +91,7 @@ def shm(seen: HostLook, spec: ServerSpec) -> PreflightFinding:
     stale = sorted((item for item in seen.segments if not item.holders), key=lambda item: -item.bytes)
     message = f"{free:.2f} of {seen.shm_total / GIB:.2f} GiB free in /dev/shm"
     remedy = None
-    if stale:
+    if sum(item.bytes for item in stale) >= MIN_STALE_BYTES:
         named = ", ".join(f"{item.name} ({item.bytes / 2**20:.0f} MiB)" for item in stale[:SHOWN])
         more = f" and {len(stale) - SHOWN} more" if len(stale) > SHOWN else ""
         total = sum(item.bytes for item in stale) / GIB
