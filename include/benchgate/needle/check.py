@@ -23,6 +23,8 @@ from benchgate.secrets import mask
 # (path, JSON body, timeout in seconds) -> (HTTP status, body)
 Post = Callable[[str, bytes, float], tuple[int, bytes]]
 
+_SHORT, _OVER = 0.02, 0.01  # of the document's length, by the server's count
+_SENTENCE = 24  # tokens: a document is cut at whole sentences
 _CUT = 300  # characters of an answer or message that a person needs to see
 
 
@@ -43,6 +45,9 @@ def run_needle_check(
 ) -> NeedleCheck:
     """Ask every needle. A request that fails is a needle that was not found, with its error kept.
 
+    A document that came out shorter or longer than it should, by the server's own usage, corrects the next ones and
+    is asked again once itself, with new words: a needle found in a shorter context proves less than was asked for.
+
     Raises:
         BenchgateError: the context is too small to hold a needle and its answer.
     """
@@ -54,13 +59,22 @@ def run_needle_check(
             remedy="raise context_tokens or lower max_tokens of the needle gate",
         )
     rng = random.Random(request.seed) if request.seed is not None else random.SystemRandom()
-    counter = _counter(request.model, post)
+    counter = counter_of(request.model, post)
+    correction = 1.0  # tokens as the server's usage counts them, for each token as ``counter`` does
     results = []
     for depth in request.depths:
-        needle = haystack.make_needle(depth, rng)
-        seed = rng.getrandbits(48)
-        sentences = haystack.sentences_for(target, counter, needle, seed)
-        result = _ask(request, needle, haystack.build_prompt(needle, sentences, seed), post)
+        for attempt in (1, 2):
+            needle = haystack.make_needle(depth, rng)
+            seed = rng.getrandbits(48)
+            sentences = haystack.sentences_for(int(target / correction), counter, needle, seed)
+            prompt = haystack.build_prompt(needle, sentences, seed)
+            result = _ask(request, needle, prompt, post)
+            if result.context_tokens is None or attempt == 2:
+                break
+            missing = target - result.context_tokens
+            if -_OVER * target <= missing <= max(_SHORT * target, _SENTENCE):
+                break
+            correction = result.context_tokens / counter(prompt)
         results.append(result)
         if on_result:
             on_result(result)
@@ -127,11 +141,12 @@ def _result(
     )
 
 
-def _counter(model: str, post: Post) -> Callable[[str], int]:
+def counter_of(model: str, post: Post) -> Callable[[str], int]:
     """Token counts as the server makes them, chat template included.
 
-    vLLM's ``/tokenize`` applies the template to messages. llama.cpp's and SGLang's count plain text: the template's
-    own tokens are learned from the usage of one short chat. A server without it is learned from usage alone.
+    vLLM's ``/tokenize`` applies a template to messages; llama.cpp's and SGLang's count plain text. Either may differ
+    from what the chat endpoint really feeds the model (harmony models are templated elsewhere), so the difference is
+    learned from the usage of one short chat. A server without ``/tokenize`` is learned from usage alone.
     """
 
     def templated(text: str) -> int:
@@ -148,11 +163,9 @@ def _counter(model: str, post: Post) -> Callable[[str], int]:
             continue
         if tokens <= 0:
             continue
-        if count is templated:
-            return templated
         used = _prompt_tokens(model, post, sample)
-        overhead = used - tokens if used else 32
-        return lambda text: plain(text) + overhead
+        overhead = used - tokens if used else (0 if count is templated else 32)
+        return lambda text, count=count, overhead=overhead: count(text) + overhead  # type: ignore[misc]
     return _counter_from_usage(model, post)
 
 

@@ -20,7 +20,10 @@ REQUEST = NeedleRequest("m", context_tokens=600, depths=[0.1, 0.5, 0.9], max_tok
 class Server:
     """A server that counts one token a word and 9 for its template, and reads the document it is given."""
 
-    def __init__(self, *, tokenize: bool = True, answer: Any = None, status: int = 200) -> None:
+    def __init__(
+        self, *, tokenize: bool = True, answer: Any = None, status: int = 200, counts_too_many: float = 1.0
+    ) -> None:
+        self.counts_too_many = counts_too_many  # by /tokenize, against what the chat endpoint uses
         self.tokenize = tokenize
         self.answer = answer
         self.status = status
@@ -31,7 +34,8 @@ class Server:
         if path == "/tokenize":
             if not self.tokenize:
                 return 404, b"not found"
-            return 200, json.dumps({"count": len(request["messages"][0]["content"].split()) + 9}).encode()
+            words = len(request["messages"][0]["content"].split())
+            return 200, json.dumps({"count": int(words * self.counts_too_many) + 9}).encode()
         prompt = request["messages"][0]["content"]
         tokens = len(prompt.split()) + 9
         if request["max_tokens"] > 1:
@@ -61,12 +65,23 @@ def test_the_prompt_fills_the_context_less_the_answer_room_within_one_percent() 
         assert 0.99 * (600 - 64) - 14 <= result.context_tokens <= 600 - 64
 
 
+def test_a_tokenize_endpoint_that_counts_otherwise_than_the_chat_is_corrected_by_usage() -> None:
+    server = Server(counts_too_many=1.1)
+
+    check = run_needle_check(REQUEST, server)
+
+    for result in check.results:
+        assert result.context_tokens is not None
+        assert 0.97 * (600 - 64) <= result.context_tokens <= 1.01 * (600 - 64)
+    assert len(server.prompts) == 4  # only the first document was asked again
+
+
 def test_no_two_probes_share_a_prefix_that_a_cache_could_reuse() -> None:
     server = Server()
     run_needle_check(REQUEST, server)
 
     openings = {prompt[:24] for prompt in server.prompts}
-    assert len(openings) == 3
+    assert len(openings) == len(server.prompts) == 3
 
 
 def test_an_answer_in_hidden_reasoning_only_is_not_found() -> None:
@@ -100,7 +115,7 @@ def test_a_server_without_tokenize_is_sized_from_its_usage() -> None:
     assert check.passed
     for result in check.results:
         assert result.context_tokens is not None
-        assert 0.9 * (600 - 64) <= result.context_tokens <= 600 - 64
+        assert 0.9 * (600 - 64) <= result.context_tokens <= 1.01 * (600 - 64)
 
 
 def test_a_connection_that_breaks_is_an_error_of_that_needle_not_a_crash() -> None:
