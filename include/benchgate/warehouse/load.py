@@ -19,7 +19,6 @@ from upath import UPath
 from benchgate.warehouse import tables as t
 from benchgate.warehouse.bundle import RunBundle
 from benchgate.warehouse.connect import open_warehouse, shown, writing
-from benchgate.warehouse.medians import fold_repeats
 from benchgate.warehouse.migrate import require_current
 from benchgate.warehouse.requests import request_table, write_requests
 from benchgate.warehouse.rows import Rows, build_rows, cell_id_of, run_id_of
@@ -76,7 +75,6 @@ def load_run(bundle: RunBundle, url: str | None = None) -> LoadReport:
             for table in t.metadata.sorted_tables:
                 if rows[table.name]:
                     connection.execute(sa.insert(table), rows[table.name])
-            fold_repeats(connection, run_id)
             written = write_requests(connection, _request_tables(bundle, rows))
             return LoadReport(bundle.run.run, True, existing is not None, len(rows["cell"]), written)
     finally:

@@ -1,21 +1,48 @@
-"""Fills the table ``cell_median`` from the view ``repeat_median``: computed once a load, read by every comparison."""
+"""Published repeats folded into their median: what comparisons and trends read, computed once, when a run is loaded."""
 
 from __future__ import annotations
 
-import sqlalchemy as sa
-from sqlalchemy.engine import Connection
+from collections.abc import Iterable, Mapping
+from statistics import median
+from typing import Any
 
-from benchgate.warehouse.tables import cell_median
+from benchgate.warehouse import tables as t
+from benchgate.warehouse.values import row
 
-_COLUMNS = tuple(cell_median.columns.keys())
+METRICS = ("ttft_p50_ms", "tpot_p50_ms", "decode_tok_s", "prefill_tok_s")
+# cells that differ in one of these are not repeats of one another
+_KEYS = ("launch_id", "workload", "load_label", "client_name", "metric_definition", "token_count_source")
+_OF_CELL = ("arm", "host", "placement", *_KEYS[1:])
+_OF_LAUNCH = ("baseline_arm", "image_digest", "engine_version", "model_revision", "fingerprint")
+
+Row = Mapping[str, Any]
 
 
-def fold_repeats(connection: Connection, run_id: int | None = None) -> None:
-    """Write the medians of one run that was just loaded, or (None) those of every run anew."""
-    median = sa.table("repeat_median", *(sa.column(name) for name in _COLUMNS))
-    chosen = sa.select(*(median.c[name] for name in _COLUMNS))
-    if run_id is None:
-        connection.execute(sa.delete(cell_median))
-    else:
-        chosen = chosen.where(median.c.run_id == run_id)
-    connection.execute(sa.insert(cell_median).from_select(_COLUMNS, chosen))
+def fold_repeats(run: Row, launches: Iterable[Row], cells: Iterable[Row]) -> list[dict[str, Any]]:
+    """Rows of ``cell_median`` from the rows of one run: one for each launch, workload and load that was published.
+
+    A metric that a repeat does not know is left out of that metric's median; simulated launches are left out whole.
+    """
+    real = {launch["launch_id"]: launch for launch in launches if not launch["simulated"]}
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for cell in cells:
+        if cell["end_state"] == "published" and cell["launch_id"] in real:
+            groups.setdefault(tuple(cell[name] for name in _KEYS), []).append(cell)
+    return [_folded(run, real[key[0]], repeats) for key, repeats in groups.items()]
+
+
+def _folded(run: Row, launch: Row, repeats: list[Row]) -> dict[str, Any]:
+    known = {name: [cell[name] for cell in repeats if cell[name] is not None] for name in METRICS}
+    return row(
+        t.cell_median,
+        run_id=run["run_id"],
+        campaign=run["campaign"],
+        run=run["run"],
+        night=run["night"],
+        run_started_at=run["started_at"],
+        n=len(repeats),
+        latency_n=len(known["ttft_p50_ms"]),
+        **{name: repeats[0][name] for name in _OF_CELL},
+        **{name: launch[name] for name in _OF_LAUNCH},
+        **{name: median(values) if values else None for name, values in known.items()},
+    )

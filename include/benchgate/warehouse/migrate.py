@@ -23,7 +23,6 @@ from sqlalchemy.engine import Connection
 from benchgate.errors import WarehouseError
 from benchgate.names import stable_id
 from benchgate.warehouse.connect import open_warehouse, reading, shown, sqlite_path, translated, writing
-from benchgate.warehouse.medians import fold_repeats
 from benchgate.warehouse.tables import metadata, view_text
 from benchgate.warehouse.views import VIEWS, view_sha256, view_sql
 from benchgate.warehouse.views.meaning import column_meaning
@@ -140,8 +139,6 @@ def _migrate(connection: Connection, where: str) -> MigrationReport:
         connection.exec_driver_sql(view_sql(name).replace("%", "%%") if _formats(connection) else view_sql(name))
         connection.execute(sa.insert(view_text).values(view=name, sha256=view_sha256(name)))
     _comment_views(connection)
-    if before is not None:
-        fold_repeats(connection)  # the view that defines them may have changed
     return MigrationReport(before, head, views_recreated=True)
 
 

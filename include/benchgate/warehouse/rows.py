@@ -11,6 +11,7 @@ from benchgate.records import LaunchRecord, PlannedLaunch, Verdict
 from benchgate.warehouse import tables as t
 from benchgate.warehouse.bundle import RunBundle
 from benchgate.warehouse.cell_rows import cell_detail_rows, cell_facts
+from benchgate.warehouse.medians import fold_repeats
 from benchgate.warehouse.values import moment, row
 
 Rows = dict[str, list[dict[str, Any]]]  # table name -> rows, parents before children
@@ -44,6 +45,7 @@ def build_rows(bundle: RunBundle) -> Rows:
     for planned in bundle.all_launches():
         _launch_rows(bundle, planned, records.get(planned.launch), rows)
     _cell_rows(bundle, rows)
+    rows["cell_median"] = fold_repeats(rows["campaign_run"][0], rows["launch"], rows["cell"])
     _decision_rows(bundle, rows)
     return rows
 

@@ -165,7 +165,7 @@ def test_a_burst_has_throughput_and_no_latency_in_every_view(url: str) -> None:
     row = rows(url, "SELECT * FROM arm_comparison WHERE load_label = 'u1'")[0]
     assert (row["ttft_p50_ratio"], row["tpot_p50_ratio"]) == (None, None)
     assert row["decode_tok_s_ratio"] == 1.0
-    median = rows(url, "SELECT * FROM repeat_median WHERE arm = 'marlin'")[0]
+    median = rows(url, "SELECT * FROM cell_median WHERE arm = 'marlin'")[0]
     assert (median["n"], median["latency_n"], median["ttft_p50_ms"]) == (2, 0, None)
 
 

@@ -104,6 +104,7 @@ cell = sa.Table(
     sa.UniqueConstraint("run_id", "cell"),
     sa.Index(None, "launch_id"),
     sa.Index(None, "run_id", "end_state"),
+    sa.Index(None, "run_id", "arm", "workload", "load_label"),  # one series over many nights
     sa.CheckConstraint("end_state IN ('published', 'unpublishable', 'failed', 'not_run')", name="end_state"),
     sa.CheckConstraint("end_state = 'published' OR reason IS NOT NULL", name="reason"),
     sa.CheckConstraint("end_state <> 'published' OR client_name IS NOT NULL", name="published_was_measured"),
@@ -198,7 +199,7 @@ cell_median = sa.Table(
         "run_started_at",
         "run",
     ),
-    comment="Published repeats folded into their median; filled from view repeat_median when a run is loaded.",
+    comment="Published repeats folded into their median when a run is loaded; what comparisons and trends read.",
 )
 
 server_metrics = sa.Table(

@@ -11,7 +11,6 @@ VIEWS = (
     "did_not_run",
     "unpublishable",
     "failed_cell",
-    "repeat_median",
     "arm_comparison",
     "nightly_trend",
     "versus_reference",

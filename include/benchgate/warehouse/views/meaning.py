@@ -25,7 +25,6 @@ _OWN: dict[str, dict[str, str]] = {
         "failure_kind": "why there was no server, e.g. vocab_missing; deselected: nobody asked for the cell"
     },
     "failed_cell": {"failure_kind": "failure of the server, when that is what broke the measurement"},
-    "repeat_median": {},
     "arm_comparison": {
         "ttft_p50_ratio": _RATIO.format("the median TTFT p50", "below 1"),
         "tpot_p50_ratio": _RATIO.format("the median TPOT p50", "below 1"),

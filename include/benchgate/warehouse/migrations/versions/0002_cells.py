@@ -134,6 +134,7 @@ def upgrade() -> None:
         sa.UniqueConstraint("run_id", "cell", name=op.f("uq_cell_run_id")),
     )
     op.create_index(op.f("ix_cell_launch_id"), "cell", ["launch_id"])
+    op.create_index(op.f("ix_cell_run_id_arm_workload_load_label"), "cell", ["run_id", "arm", "workload", "load_label"])
     op.create_index(op.f("ix_cell_run_id_end_state"), "cell", ["run_id", "end_state"])
     op.create_table(
         "error_group",
