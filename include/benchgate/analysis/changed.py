@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from benchgate.analysis.series import Night
 
+WHOLE = "fingerprint"
 Changes = Mapping[str, tuple[str | None, str | None]]
 
 
@@ -13,11 +14,13 @@ def what_changed(before: Night, after: Night) -> dict[str, tuple[str | None, str
     """Each differing part with its value before and after. A part that either night does not know is left out."""
     ours = {**before.fingerprint, "client_version": _text(before.facts.get("client_version"))}
     theirs = {**after.fingerprint, "client_version": _text(after.facts.get("client_version"))}
-    return {
+    found = {
         name: (ours[name], theirs[name])
         for name in ours
         if ours[name] is not None and theirs.get(name) is not None and ours[name] != theirs[name]
     }
+    # the hash itself is news only when no part explains it: then a value changed that is not kept, as of a variable
+    return {name: pair for name, pair in found.items() if name != WHOLE} or found
 
 
 def _text(value: object) -> str | None:

@@ -30,6 +30,7 @@ LAUNCH_PARTS = (
     "vocab_sha256",
     "moe_kernel",
     "attention_backend",
+    "fingerprint",
 )
 MACHINE_PARTS = {
     "gpu_model": "gpu_model",

@@ -146,6 +146,17 @@ def test_a_drop_on_a_night_when_nothing_changed_says_look_at_the_host() -> None:
     assert "look at the host" in found.reason
 
 
+def test_a_changed_hash_is_named_only_when_no_part_explains_it() -> None:
+    def changed(after: dict[str, str | None]) -> set[str]:
+        prints: list[dict[str, str | None]] = [{"fingerprint": "fp1:a", "driver": "570"}] * 12 + [after] * 2
+        values = [1000.0 + i % 3 for i in range(12)] + [800.0, 801.0]
+        return set(judge(series(values, fingerprints=prints)).what_changed)
+
+    assert changed({"fingerprint": "fp1:b", "driver": "580"}) == {"driver"}
+    assert changed({"fingerprint": "fp1:b", "driver": "570"}) == {"fingerprint"}
+    assert changed({"fingerprint": "fp1:b", "driver": None}) == {"fingerprint"}
+
+
 def test_a_public_release_to_release_drop_is_found_by_the_plain_rule_on_the_second_night() -> None:
     prints = [{"engine_version": "0.18"}, {"engine_version": "0.19"}]
 
