@@ -48,11 +48,14 @@ def nightly_alert(
 
 
 def _by_change(findings: list[RegressionFinding]) -> list[tuple[str, list[RegressionFinding]]]:
-    """Findings that share what changed stand together, the largest change first."""
+    """Findings that share what changed stand together, regressions first, the largest first."""
     groups: dict[str, list[RegressionFinding]] = defaultdict(list)
     for finding in findings:
         groups[in_words(finding.what_changed)].append(finding)
-    return [(words, sorted(group, key=lambda f: -abs(f.change or 0.0))) for words, group in groups.items()]
+    return [
+        (words, sorted(group, key=lambda f: (f.answer != REGRESSED, -abs(f.change or 0.0))))
+        for words, group in groups.items()
+    ]
 
 
 def _line(finding: RegressionFinding) -> str:
