@@ -147,6 +147,8 @@ _FAILURES = (
                  "the arm needs {0} GPUs and the server sees {1}", "correct the parallel sizes or the placement's GPUs"),
     FailureWords(Kind.FRONTEND_CRASH, "panicked at", r"thread '?[^']*'? ?(?:\(\d+\) )?panicked at (.+)",
                  "the Rust front end crashed ({0})", "set VLLM_USE_RUST_FRONTEND=0 for this model", weight=LIKELY),
+    FailureWords(Kind.FRONTEND_CRASH, "failed to initialize", r"failed to initialize ((?:request output|\w+) parser(?: `[^`]*`)?)",
+                 "the Rust front end cannot make the {0}", "set VLLM_USE_RUST_FRONTEND=0 for this model", weight=LIKELY),
     FailureWords(Kind.FRONTEND_CRASH, "Failed frontend proc", r"Failed frontend proc\(s\): (.+)",
                  "the server's front process died ({0})", "set VLLM_USE_RUST_FRONTEND=0 for this model", weight=1),
 )  # fmt: skip

@@ -112,8 +112,15 @@ def test_an_exception_in_the_front_process_is_a_frontend_crash() -> None:
     assert facts.failure.evidence.line == 3
 
 
-def test_a_panic_of_the_rust_front_end_names_the_switch() -> None:
-    facts = vllm("thread 'main' panicked at src/tool_parser.rs:41:9:", "called `Result::unwrap()` on an `Err` value")
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["thread 'main' panicked at src/tool_parser.rs:41:9:", "called `Result::unwrap()` on an `Err` value"],
+        ["Error: failed to initialize tool parser `openai`", "", "Caused by:", "    unknown name"],
+    ],
+)
+def test_a_crash_of_the_rust_front_end_names_the_switch(lines: list[str]) -> None:
+    facts = vllm(*lines)
 
     assert facts.failure is not None
     assert facts.failure.kind is Kind.FRONTEND_CRASH

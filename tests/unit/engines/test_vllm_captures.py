@@ -6,7 +6,7 @@ import pytest
 
 from benchgate.engines import get_engine
 from benchgate.records import FailureKind
-from tests.unit.engines.logs import capture, value, vllm
+from tests.unit.engines.logs import FIXTURES, capture, value, vllm
 
 
 def read(name: str):
@@ -147,3 +147,18 @@ def test_an_engine_that_died_of_its_first_request_is_named_by_its_worker() -> No
     assert facts.failure.evidence is not None
     assert facts.failure.evidence.line == 198
     assert "InvalidCxxCompiler: No working C++ compiler found" in facts.failure.evidence.text
+
+
+def test_workers_behind_their_engine_are_workers_and_not_replicas() -> None:
+    """The words of 0.10.2, put together from public reports: two tensor-parallel workers, Marlin, Triton attention."""
+    facts = get_engine("vllm").parse_log((FIXTURES / "vllm-0.10.2-tp2-gpt-oss-120b.log").read_text().splitlines())
+
+    assert {name: value(facts, name) for name in (
+        "engine_version", "moe_kernel", "attention_backend", "kv_tokens", "kv_meaning", "max_concurrency", "weights_gib",
+        "load_seconds", "graph_capture_seconds", "init_seconds", "memory_reserved_gib", "kv_ranks",
+    )} == {
+        "engine_version": "0.10.2", "moe_kernel": "marlin", "attention_backend": "TRITON_ATTN", "kv_tokens": 1019616,
+        "kv_meaning": "pool_tokens", "max_concurrency": 28.27, "weights_gib": 33.6975, "load_seconds": 12.106979,
+        "graph_capture_seconds": 16.0, "init_seconds": 48.32, "memory_reserved_gib": 35.01, "kv_ranks": None,
+    }  # fmt: skip
+    assert any("Weight-only FP4 compression" in warning.text for warning in facts.warnings)
