@@ -10,8 +10,6 @@ from benchgate.client.config import BenchConfig, OptionError
 from benchgate.client.datasets import PromptSource
 from benchgate.client.datasets.counting import Approximation, TokenCounter, choose_counter
 from benchgate.client.datasets.synthetic import (
-    HEAD_WORDS,
-    TAIL_TEXT,
     TEMPLATE_GUESS,
     SyntheticSource,
     calibrate_words,
@@ -114,18 +112,17 @@ async def _synthetic(config: BenchConfig, counter: TokenCounter) -> SyntheticSou
     assert config.prompt_tokens is not None
     template = TEMPLATE_GUESS if config.endpoint == "chat" else 0
     notes: list[str] = []
-    if counter.source == "approximation":
-        words = uncalibrated_words()
-        around = HEAD_WORDS + 10
+    approximate = counter.source == "approximation"
+    words = uncalibrated_words() if approximate else await calibrate_words(counter)
+    empty = SyntheticSource(words.words, words.tokens_per_word, 1, 0, config.seed).empty_text()
+    if approximate:
+        around = len(empty.split())
         notes.append(
             "prompt lengths are approximated (the server has no /tokenize and no tokenizer was given) and corrected "
             "by the usage of the first answers"
         )
     else:
-        words = await calibrate_words(counter)
-        probe = SyntheticSource(words.words, words.tokens_per_word, 1, 0, config.seed)
-        head = bytes(probe.pieces(0, 0)[0]).decode()
-        around = (await counter.count([head + TAIL_TEXT]))[0]
+        around = (await counter.count([empty]))[0]
     if config.prompt_tokens < around + template:
         notes.append(
             f"--prompt-tokens {config.prompt_tokens} is less than an empty prompt takes, about {around + template}"

@@ -24,6 +24,7 @@ class _InFlight:
     record: RequestRecord
     exchange: Exchange
     connection: HttpConnection
+    reused: bool  # the connection has carried an answer before
     ended_by: str | None = None
 
 
@@ -76,11 +77,12 @@ class Sender:
                 record.status = CUT_OFF
                 return
             flight = await self._exchange(prompt, record, connection)
-            if not record.retried_stale_connection and self._was_stale(flight):
-                record.retried_stale_connection = True
-                self.pool.closes_after_reply += 1
-                continue
-            break
+            stale = self._was_stale(flight)
+            if flight.reused:
+                self.pool.note_reuse(stale=stale)
+            if not stale or record.retried_stale_connection:
+                break
+            record.retried_stale_connection = True
         fill(record, flight.exchange, ended_by=flight.ended_by)
         texts = flight.exchange.answer.texts
         if texts and record.completion_tokens is None:
@@ -88,7 +90,7 @@ class Sender:
 
     async def _exchange(self, prompt: Prompt, record: RequestRecord, connection: HttpConnection) -> _InFlight:
         exchange = Exchange(self._loop, keep_text=self.keep_text)
-        flight = _InFlight(record, exchange, connection)
+        flight = _InFlight(record, exchange, connection, connection.served > 0)
         self._in_flight[exchange] = flight
         if self._sweeper is None:
             self._sweeper = self._loop.call_later(self._sweep_every, self._sweep)
@@ -120,7 +122,7 @@ class Sender:
         """The server had closed this reused connection before our request reached it."""
         exchange = flight.exchange
         return (
-            flight.connection.served > 0
+            flight.reused
             and flight.ended_by is None
             and exchange.last_read_at is None
             and exchange.lost is not None

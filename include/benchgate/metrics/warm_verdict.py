@@ -4,8 +4,10 @@
 part of the cell was slower than the rest beyond noise; ``warm`` otherwise; None when there is too little to tell.
 
 The data rule compares the first quarter of the successful requests (in the order they were sent) with the rest, for
-TPOT and for TTFT. "Beyond noise" means both: the median of the first part is more than :data:`SLOWER` times that of the
-rest, and a rank-sum test (Mann-Whitney U, normal approximation) gives z above :data:`Z`.
+TPOT and for TTFT. "Beyond noise" means both: a rank-sum test (Mann-Whitney U, normal approximation) gives z above
+:data:`Z`, and the median of the first part is more than :data:`SLOWER` times that of the rest, times the spread of the
+rest: largest over smallest median of its three thirds. A machine whose load drifts is noisy all along; a server that
+was cold is noisy at the start only.
 For TTFT each user's first request is judged more mildly: all users start at once there, so their prompts queue for one
 another also on a warm server. They count as slow only when their median TTFT is above ``users`` times that of the rest.
 """
@@ -52,13 +54,22 @@ def rank_sum_z(first: Sequence[float], rest: Sequence[float]) -> float:
     return (u - n * m / 2) / math.sqrt(n * m * (n + m + 1) / 12)
 
 
+def drift(values: Sequence[float]) -> float:
+    """Largest over smallest median of the three thirds of ``values``; 1 when there are too few to cut."""
+    third = len(values) // 3
+    if third < 1:
+        return 1.0
+    medians = [statistics.median(values[at : at + third]) for at in (0, third, len(values) - third)]
+    return max(medians) / min(medians) if min(medians) > 0 else 1.0
+
+
 def _first_part_slower(values: Sequence[float], what: str) -> str | None:
     size = max(MIN_PART, int(len(values) * FIRST_PART))
     first, rest = values[:size], values[size:]
     if len(rest) < MIN_PART:
         return None
     before, after = statistics.median(first), statistics.median(rest)
-    if before > SLOWER * after and rank_sum_z(first, rest) > Z:
+    if before > SLOWER * drift(rest) * after and rank_sum_z(first, rest) > Z:
         ms = f"{before * 1000:.1f} ms, the rest {after * 1000:.1f} ms"
         return f"the first {len(first)} requests had a median {what} of {ms}"
     return None

@@ -43,6 +43,14 @@ def test_a_slow_first_quarter_is_not_warm_and_says_by_how_much() -> None:
     assert "the first 20 requests had a median TPOT of" in (verdict.reason or "")
 
 
+def test_a_machine_whose_load_drifts_all_along_is_noise() -> None:
+    cell = noisy_cell(4, 20)
+    for number, record in enumerate(cell):  # the load on the machine falls from double to none
+        slow = 2.0 - number / len(cell)
+        record.last_token_at = (record.first_token_at or 0.0) + 0.2 * slow
+    assert warm_verdict(cell, 4).verdict == "warm"
+
+
 def test_a_faster_first_part_is_no_fault() -> None:
     assert warm_verdict(noisy_cell(4, 20, slow_first=20, factor=0.4), 4).verdict == "warm"
 

@@ -1,7 +1,7 @@
 """Synthetic prompts of an exact token length, none of which shares a reusable prefix with another.
 
 A prompt is ``head`` + ``filler`` + ``tail``. The head is a few words that spell the prompt's number, least significant
-digit first, so that prompts differ from their first word on: prefix caches match from the start only. The filler is
+digit first, so that prompts differ from their second token on: prefix caches match from the start only. The filler is
 put together from prepared blocks of random words whose token counts are known (every word used has the same count, and
 words keep their tokens side by side because each begins with its space). What else the server counts (chat template,
 head, tail) is the overhead: guessed first, then corrected by the usage of warm-up answers or of a probe.
@@ -21,6 +21,7 @@ from benchgate.client.datasets.counting import TokenCounter
 from benchgate.client.datasets.words import WORDS
 from benchgate.client.template import Pieces, Prompt
 
+START = "A"  # so that every word behind it begins with its space and keeps its token count; shared by all prompts
 HEAD_WORDS = 6
 TAIL = " \\n\\nWrite a long story that uses these words."  # JSON-escaped; asks for a long answer without forcing one
 TAIL_TEXT = " \n\nWrite a long story that uses these words."
@@ -99,6 +100,10 @@ class SyntheticSource:
         """How many words of filler make the requested length; never negative."""
         return max(0, round((self.prompt_tokens - self.overhead) / self.tokens_per_word))
 
+    def empty_text(self) -> str:
+        """A prompt without filler, as text: what its overhead is made of, chat template apart."""
+        return self._head(0).decode() + TAIL_TEXT
+
     def prompt(self, index: int) -> Prompt:
         """The measured prompt number ``index``."""
         return Prompt(self.pieces(index, self.filler_words), self.prompt_tokens)
@@ -140,4 +145,4 @@ class SyntheticSource:
         for _ in range(HEAD_WORDS):
             number, digit = divmod(number, base)
             digits.append(self._digits[digit])
-        return " ".join(digits).encode()
+        return " ".join([START, *digits]).encode()

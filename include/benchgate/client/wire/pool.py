@@ -15,6 +15,7 @@ from benchgate.client.wire.target import Target
 
 CONNECTS_AT_ONCE = 64  # a listen backlog is often 128: more SYNs at once would be dropped and retried a second later
 CONNECT_TIMEOUT_S = 30.0
+STALE_ENOUGH = 3  # dead idle connections before a server counts as one that closes after each reply
 SLOW_CONNECT_S = 0.005  # from here on a spare connection is worth opening while a stream still runs
 
 
@@ -33,7 +34,8 @@ class Pool:
         self._connecting = asyncio.Semaphore(CONNECTS_AT_ONCE)
         self._addresses: list[tuple[int, tuple[object, ...]]] = []
         self._spares: set[asyncio.Task[None]] = set()
-        self.closes_after_reply = 0  # how often a reply that promised keep-alive was followed by a close
+        self._kept = 0  # replies that came over a connection that was used before
+        self._stale = 0  # requests that met a connection which the server had closed in spite of its keep-alive
         self.slowest_connect_s = 0.0
         self.opened = 0
 
@@ -50,9 +52,19 @@ class Pool:
             connection.close()
         return await self.connect()
 
+    def note_reuse(self, *, stale: bool) -> None:
+        """What became of a request over a connection that was used before."""
+        self._stale += stale
+        self._kept += not stale
+
+    @property
+    def closes_after_reply(self) -> bool:
+        """The server promises keep-alive and closes all the same: using its connections again only costs a retry."""
+        return self._stale >= STALE_ENOUGH and self._stale > self._kept
+
     def release(self, connection: HttpConnection) -> None:
-        """Give a connection back; a closed one is dropped."""
-        if connection.reusable:
+        """Give a connection back; a closed one, or one that will be, is dropped."""
+        if connection.reusable and not (connection.served and self.closes_after_reply):
             self._idle.append(connection)
         else:
             connection.close()
