@@ -2,7 +2,8 @@
 
 ``guidellm``: its "time per output token" includes the prefill ((last token - start) / tokens) and compares with
 nobody's, so it is not taken; its inter-token latency is (last - first) / (tokens - 1), which is our TPOT. It keeps no
-gaps between events. Its request latency ends with the answer, a little after the last token. Counts come from the response's usage when ``prefer_response_metrics`` is set and usage came.
+gaps between events. Its request latency ends with the answer, a little after the last token. Counts come from the
+response's usage when ``prefer_response_metrics`` is set and usage came.
 """
 
 from __future__ import annotations
