@@ -70,6 +70,11 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "benchgate-peers")
         sub.add_argument("--clients", default=",".join(CLIENTS), help="comma separated (default: all that are there)")
         sub.add_argument("--cores", default="0,1", help="server's core, client's core (default: 0,1)")
+        sub.add_argument(
+            "--priority",
+            action="store_true",
+            help="real-time priority for server and client, so that others on the machine give way (needs root)",
+        )
         sub.add_argument("--timeout", type=float, default=150.0, help="seconds a client may take")
         if name == "load":
             sub.add_argument("--streams", default=f"1,64,256,1024,{MIXED}", help=f"{MIXED}: 256 of mixed lengths")
@@ -118,7 +123,12 @@ def _keep(args: argparse.Namespace, row: dict[str, object]) -> None:
 
 
 def _server(args: argparse.Namespace, *options: str) -> RunningServer:
-    return start(*options, prefix=("taskset", "-c", args.cores.split(",")[0]))
+    return start(*options, prefix=(*_first(args), "taskset", "-c", args.cores.split(",")[0]))
+
+
+def _first(args: argparse.Namespace) -> tuple[str, ...]:
+    """What stands before every command. Round robin: a client of several processes shares its core fairly."""
+    return ("chrt", "--rr", "20") if args.priority else ()
 
 
 def _load(args: argparse.Namespace) -> int:
@@ -130,7 +140,7 @@ def _load(args: argparse.Namespace) -> int:
                 for client, version in clients:
                     one = _quietest(args, client, name, Path(folder))
                     what = {"client": client.name, "version": version, "load": name, "repeat": repeat}
-                    _keep(args, {"kind": "load", **what, **one, "machine": machine})
+                    _keep(args, {"kind": "load", **what, **one, "priority": args.priority, "machine": machine})
                     print(json.dumps({**what, **one}), flush=True)
     return 0
 
@@ -161,7 +171,7 @@ def _one_load(args: argparse.Namespace, client: Client, name: str, folder: Path)
         out.mkdir()
         before = cpu_s(server.process.pid)
         ran = run(
-            client.command(load, out),
+            [*_first(args), *client.command(load, out)],
             client.environment(),
             core=int(args.cores.split(",")[1]),
             timeout_s=args.timeout,
@@ -221,7 +231,7 @@ def _fault_run(
     try:
         load = Load(1, len(names) + 1, tokens, files, server.base_url)
         ran = run(
-            client.command(load, out) + client.patience(),
+            [*_first(args), *client.command(load, out), *client.patience()],
             client.environment(),
             core=int(args.cores.split(",")[1]),
             timeout_s=args.timeout,
