@@ -6,7 +6,7 @@ import gzip
 import json
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -95,6 +95,14 @@ def stop_server(run: CampaignRun, launch_key: str, *, say: Say = print) -> None:
     exit_info = host.stop(handle, grace_s=run.campaign.limits.stop_seconds)
     run.update_launch(launch_key, exit=exit_info, stopped_at=record.stopped_at or now())
     say(f"stopped {handle.name}: exit code {exit_info.exit_code}")
+    with suppress(BenchgateError):  # once more, for its last words; a host that has them no more gave them above
+        keep_log(run, launch_key, host, handle)
+    gpu_memory_returned = getattr(host, "gpu_memory_returned", None)
+    if record.gpus and gpu_memory_returned is not None:
+        returned = gpu_memory_returned(record.gpus)
+        run.update_launch(launch_key, gpu_memory_returned=returned)
+        if returned is False:
+            say(f"GPU memory of {', '.join(record.gpus)} on {handle.host} is still in use: nvidia-smi there says by whom")
 
 
 def keep_log(run: CampaignRun, launch_key: str, host: Host, handle: ServerHandle) -> None:
