@@ -102,7 +102,8 @@ def stop_server(run: CampaignRun, launch_key: str, *, say: Say = print) -> None:
         returned = gpu_memory_returned(record.gpus)
         run.update_launch(launch_key, gpu_memory_returned=returned)
         if returned is False:
-            say(f"GPU memory of {', '.join(record.gpus)} on {handle.host} is still in use: nvidia-smi there says by whom")
+            gpus = ", ".join(record.gpus)
+            say(f"GPU memory of {gpus} on {handle.host} is still in use: nvidia-smi there says by whom")
 
 
 def keep_log(run: CampaignRun, launch_key: str, host: Host, handle: ServerHandle) -> None:
