@@ -6,7 +6,7 @@ UV := $(shell command -v uv 2>/dev/null)
 STAMP := $(VENV)/.installed
 export BENCHGATE_HOME ?= $(CURDIR)/.benchgate
 
-.PHONY: help setup demo test unit lint ui lock clean check
+.PHONY: help setup demo test unit lint ui env lock clean check
 
 help:  ## say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -48,6 +48,9 @@ check: $(STAMP)  ## validate every campaign, the inventory and the sources
 
 ui: $(STAMP)  ## the Airflow UI on this machine, with the runs that `make demo` made
 	@exec $(BIN)/python -m benchgate.airflow.standalone
+
+env: $(STAMP)  ## write .env with fresh secrets for docker-compose.yaml
+	@$(BIN)/python -m benchgate.airflow.make_env
 
 lock:  ## resolve pyproject.toml into requirements.txt, with hashes, for Python 3.10 to 3.13
 	@uv pip compile -q --universal --python-version 3.10 --generate-hashes \
