@@ -13,6 +13,7 @@ from benchgate import CLIENT_NAME, __version__
 from benchgate.client.config import BenchConfig
 from benchgate.client.missing_counts import fill_missing
 from benchgate.client.prepare import Prepared, prepare
+from benchgate.client.probe import harmony_notes
 from benchgate.client.processes import ProcessGroup, process_count
 from benchgate.client.progress import ProgressNow, Rate, estimate
 from benchgate.client.runtime import allow_files, event_loop, interrupts, no_garbage_collection
@@ -101,6 +102,7 @@ def _result(config: BenchConfig, prepared: Prepared, started_at: str, parts: lis
     records = [*prepared.records, *(record for part in parts for record in part.records)]
     records.sort(key=lambda record: (order[record.phase], record.request_id))
     notes = [*prepared.notes, *(note for part in parts for note in part.notes)]
+    notes += harmony_notes(records, ignore_eos=config.ignore_eos)
     facts = ClientFacts(
         client_name=CLIENT_NAME,
         client_version=__version__,

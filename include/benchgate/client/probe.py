@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from benchgate.client.config import BenchConfig
@@ -99,6 +100,20 @@ def harmony_cause(roomy: RequestRecord, capped: RequestRecord, as_asked: Request
     if broken:
         return f"harmony probe: no harmony fault, but {broken[0].status}: {broken[0].error_message}"
     return "harmony probe: no fault"
+
+
+def harmony_notes(records: Sequence[RequestRecord], *, ignore_eos: bool) -> list[str]:
+    """What the harmony faults of the measured requests have in common."""
+    faults = [record for record in records if record.phase == "measured" and record.status == "harmony_parse"]
+    if not faults:
+        return []
+    near = sum(bool(record.near_cap) for record in faults)
+    note = f"{len(faults)} harmony faults, {near} of them within 2 % of max_tokens"
+    if near > len(faults) / 2:
+        note += ": messages are cut by the cap; raise max_tokens"
+    if ignore_eos:
+        note += "; ignore_eos was sent, which makes a harmony model write on behind its end"
+    return [note]
 
 
 async def _ask(

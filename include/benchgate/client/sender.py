@@ -115,6 +115,7 @@ class Sender:
             if connection.exchange is exchange:
                 connection.finish()
             self.pool.release(connection)
+            exchange.release()
         return flight
 
     @staticmethod

@@ -135,7 +135,7 @@ class Worker:
         if self.config.users is not None:
             await closed_loop(self.users, iter(numbers), send_one, self._warm_stop, phase="warmup")
         else:
-            schedule = zip(numbers, self._times(self.config.seed + 1, self.config.request_rate or 1.0), strict=False)
+            schedule = zip(numbers, arrivals("constant", self.config.request_rate or 1.0, seed=0), strict=False)
             await open_loop(schedule, send_one, self._warm_stop, phase="warmup", started_at=monotonic())
         if deadline is not None:
             deadline.cancel()

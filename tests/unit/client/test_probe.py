@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from benchgate.client.config import BenchConfig
-from benchgate.client.probe import harmony_cause, wants_harmony_probe
+from benchgate.client.probe import harmony_cause, harmony_notes, wants_harmony_probe
 from benchgate.request_record import RequestRecord
 
 CONFIG = BenchConfig("http://h", prompt_tokens=10, num_prompts=5, users=2)
@@ -37,6 +37,19 @@ def test_the_probe_tells_the_cause(answers: tuple[RequestRecord, ...], cause: st
 def test_another_error_of_a_probe_is_not_called_fine() -> None:
     broken = RequestRecord(0, status="http_5xx", error_message="HTTP 500: no")
     assert "http_5xx: HTTP 500: no" in harmony_cause(broken, fine())
+
+
+def test_faults_of_the_cell_are_told_apart_by_the_cap_and_by_ignore_eos() -> None:
+    at_the_cap = [replace(faulty(), phase="measured", near_cap=True) for _ in range(3)]
+    elsewhere = [replace(faulty(), phase="measured", near_cap=False) for _ in range(4)]
+    (capped,) = harmony_notes(at_the_cap, ignore_eos=False)
+    assert "3 of them within 2 %" in capped
+    assert "raise max_tokens" in capped
+    (forced,) = harmony_notes(elsewhere, ignore_eos=True)
+    assert "0 of them within 2 %" in forced
+    assert "raise" not in forced
+    assert "ignore_eos was sent" in forced
+    assert harmony_notes([fine()], ignore_eos=True) == []
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from time import monotonic
 from benchgate.client.loads.stop import Stop
 from benchgate.request_record import RequestRecord
 
-CONNECT_PAUSE_S = 0.2  # after a refused connection: a dead server is not asked thousands of times a second
+PAUSE_S = 0.2  # a dead server is not asked thousands of times a second ...
+PATIENCE = 3  # ... but only after so many answers without a token that one user got in a row, or a refused connection
 STARTS_A_TURN = 8  # users that start in one turn of the event loop, so that reading starts before all have written
 
 SendOne = Callable[[int, RequestRecord], Awaitable[None]]
@@ -36,14 +37,15 @@ async def closed_loop(
 
     async def user(number: int) -> None:
         await stop.sleep(ramp_seconds * number / of)
-        ready_at = monotonic()
+        ready_at, failures = monotonic(), 0
         for index in indexes:
             if stop.is_set:
                 return
             record = RequestRecord(index, phase=phase, user=number, queued_at=ready_at)
             await send_one(index, record)
-            if record.status == "connect" and record.http_status is None:
-                await stop.sleep(CONNECT_PAUSE_S)
+            failures = failures + 1 if record.is_error and not record.events else 0
+            if failures >= PATIENCE or (record.status == "connect" and record.sent_at is None):
+                await stop.sleep(PAUSE_S)
                 ready_at = monotonic()
             else:
                 # the user wants to send from the moment the last answer ended: what the client needs from there

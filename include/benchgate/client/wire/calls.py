@@ -46,6 +46,7 @@ async def call(
         if connection.exchange is exchange:
             connection.finish()
         pool.release(connection)
+        exchange.release()
         if exchange.complete and exchange.http_status is not None:
             return exchange.http_status, bytes(exchange.body)
         if attempt == 1 and reused and exchange.last_read_at is None:

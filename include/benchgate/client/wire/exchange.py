@@ -83,9 +83,17 @@ class Exchange:
         self._sse: SseDecoder | None = None
         self._grace: asyncio.TimerHandle | None = None
         self._inflate: zlib._Decompress | None = None
-        self._sink: Callable[[bytes], None] = self._collect
+        self._sink: Callable[[bytes], None] | None = self._collect
         self._now = 0.0
-        self._parser = httptools.HttpResponseParser(self)
+        self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
+
+    def release(self) -> None:
+        """Let go of parser and callbacks, which refer back: while measuring, no collector would ever free them."""
+        self._parser = self._sink = self._sse = self._inflate = None
+        self.reads.clear()
+        if self._grace is not None:
+            self._grace.cancel()
+            self._grace = None
 
     # -- called by the drain ---------------------------------------------------------------------------------------
 
@@ -95,7 +103,7 @@ class Exchange:
         self._now = at
         self.read_count += 1
         self.bytes_in += len(data)
-        if self.complete or self.protocol_error:
+        if self.complete or self.protocol_error or self._parser is None:
             return  # bytes after the end: the connection will not be used again
         try:
             self._parser.feed_data(data)
@@ -133,12 +141,14 @@ class Exchange:
 
     def on_headers_complete(self) -> None:
         """Choose how the body is read."""
-        status = self._parser.get_status_code()
+        parser = self._parser
+        assert parser is not None
+        status = parser.get_status_code()
         if status < 200:
             return  # 100 Continue and friends: the real answer follows
         self.http_status = status
         self.headers_at = self._now
-        self.keep_alive = self._parser.should_keep_alive()
+        self.keep_alive = parser.should_keep_alive()
         if self.encoding in ("", "identity"):
             pass
         elif self.encoding in ("gzip", "x-gzip", "deflate"):
@@ -154,7 +164,7 @@ class Exchange:
         """A piece of the body, without its transfer framing."""
         if self._inflate is not None:
             body = self._decompress(body)
-        if body:
+        if body and self._sink is not None:
             self._sink(body)
 
     def on_message_complete(self) -> None:
@@ -163,7 +173,7 @@ class Exchange:
             return  # end of a 1xx answer
         if self._inflate is not None:
             rest = self._inflate.flush()
-            if rest:
+            if rest and self._sink is not None:
                 self._sink(rest)
         if self._sse is not None:
             for payload in self._sse.finish():
