@@ -83,7 +83,7 @@ def _plan(task: StepOperator, context: Context) -> str:
 def _pull_image(task: StepOperator, context: Context) -> Any:
     from benchgate.airflow.secrets import secret_values
     from benchgate.airflow.warehouse import warehouse_url
-    from benchgate.steps.images import published_digests, pull_images
+    from benchgate.steps.images import last_used_digest, published_digests, pull_images
 
     campaign_run = _run_of(task, context)
     pull_images(
@@ -91,6 +91,7 @@ def _pull_image(task: StepOperator, context: Context) -> Any:
         str(task.host),
         secrets=secret_values(campaign_run.campaign.secrets),
         published=lambda campaign: published_digests(campaign, warehouse_url()),
+        last_used=lambda campaign, image: last_used_digest(campaign, image, warehouse_url()),
         say=_say,
     )
     reason = campaign_run.record.nothing_new_reason

@@ -15,8 +15,10 @@ from pathlib import Path
 
 from benchgate.artifacts import RunStore
 from benchgate.errors import BenchgateError
+from benchgate.names import run_key
 from benchgate.plan import launch_order, measuring_order
 from benchgate.records import RunRecord
+from benchgate.spec.load import load_campaign
 from benchgate.steps import launching, measuring, needles, planning, proving, publishing, readiness, seeding
 from benchgate.steps.context import CampaignRun, owner_is_gone
 from benchgate.steps.launching import Say
@@ -49,7 +51,10 @@ def drive(
         BenchgateError: the run ended otherwise than the campaign expects (after everything was loaded).
     """
     options = options or DriverOptions()
-    run = planning.plan_run(campaign_file, run_id, trigger)
+    if options.publish_only:  # as it was planned and measured: planning again would forget how it ended
+        run = CampaignRun(run_key(load_campaign(campaign_file).campaign, run_id))
+    else:
+        run = planning.plan_run(campaign_file, run_id, trigger)
     say(f"{run.run}: {len(run.ledger.launches)} launches, {len(run.ledger.cells)} cells")
     if not options.publish_only:
         _seed(run, options, say)
@@ -81,7 +86,7 @@ def _seed(run: CampaignRun, options: DriverOptions, say: Say) -> None:
             lambda host=host: seeding.seed_dataset(run, host, say=say),  # type: ignore[misc]
         ]
         if run.inventory.hosts[host].kind == "docker":
-            from benchgate.steps.images import published_digests, pull_images
+            from benchgate.steps.images import last_used_digest, published_digests, pull_images
 
             steps.insert(
                 0,
@@ -90,6 +95,7 @@ def _seed(run: CampaignRun, options: DriverOptions, say: Say) -> None:
                     host,
                     secrets=options.secrets,
                     published=lambda campaign: published_digests(campaign, options.warehouse_url),
+                    last_used=lambda campaign, image: last_used_digest(campaign, image, options.warehouse_url),
                     say=say,
                 ),
             )

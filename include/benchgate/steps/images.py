@@ -14,22 +14,39 @@ Say = Callable[[str], None]
 
 def published_digests(campaign: str, url: str | None = None) -> set[str]:
     """Image digests (``sha256:..``) that earlier runs of a campaign published a cell with; none without a warehouse."""
+    found = _ask("SELECT DISTINCT image_digest FROM published_cell WHERE campaign = :campaign", url, campaign=campaign)
+    return {digest.partition("@")[2] or digest for digest in found}
+
+
+def last_used_digest(campaign: str, image: str, url: str | None = None) -> str | None:
+    """The digest that the newest loaded run of a campaign resolved an image to; None when there is none."""
+    found = _ask(
+        "SELECT l.image_digest FROM launch l JOIN campaign_run r ON r.run_id = l.run_id "
+        "WHERE r.campaign = :campaign AND l.image = :image AND l.image_digest IS NOT NULL "
+        "ORDER BY r.started_at DESC LIMIT 1",
+        url,
+        campaign=campaign,
+        image=image,
+    )
+    return (found[0].partition("@")[2] or found[0]) if found else None
+
+
+def _ask(query: str, url: str | None, **values: str) -> list[str]:
+    """The first column of a query; empty where there is no warehouse yet."""
     import sqlalchemy as sa
 
     from benchgate.errors import WarehouseError
     from benchgate.warehouse.connect import open_warehouse, reading
 
-    query = sa.text("SELECT DISTINCT image_digest FROM published_cell WHERE campaign = :campaign")
     try:
         engine = open_warehouse(url)
         try:
             with reading(engine) as connection:
-                found = connection.execute(query, {"campaign": campaign}).scalars()
-                return {str(digest).partition("@")[2] or str(digest) for digest in found if digest}
+                return [str(value) for value in connection.execute(sa.text(query), values).scalars() if value]
         finally:
             engine.dispose()
     except (WarehouseError, sa.exc.SQLAlchemyError):
-        return set()  # not there yet: then nothing was published
+        return []
 
 
 def pull_images(
@@ -38,6 +55,7 @@ def pull_images(
     *,
     secrets: Mapping[str, str],
     published: Callable[[str], set[str]] = lambda _campaign: set(),
+    last_used: Callable[[str, str], str | None] = lambda _campaign, _image: None,
     say: Say = print,
 ) -> list[SeedFact]:
     """Pull what the arms on ``host`` run, resolve it to digests, and see whether the run has anything new to measure.
@@ -47,6 +65,7 @@ def pull_images(
         host: a Docker host.
         secrets: may hold the registry's login.
         published: digests that earlier runs of a campaign published.
+        last_used: digest that a campaign's last run had for an image; stands in for one that cannot be pulled.
         say: takes progress, one line at a time.
 
     Raises:
@@ -66,6 +85,7 @@ def pull_images(
             mirror=spec.mirror,
             login=registry_login(secrets),
             on_pull_failure=campaign.on_pull_failure,
+            last_digest=last_used(campaign.campaign, image) if campaign.on_pull_failure == "use_last" else None,
             report=say,
         )
         facts.append(resolved.seed_fact())
@@ -79,14 +99,22 @@ def pull_images(
         )
         if resolved.moved:
             say(f"{wanted} moved: {resolved.previous_digest} is now {resolved.digest}")
-    reason = nothing_new(
-        [fact.digest for fact in facts if fact.digest],
-        published(campaign.campaign),
-        force=bool(run.record.trigger.get("force")),
-    )
+    reason = _nothing_new(run, published)
     if reason:
         say(reason)
         record = RunRecord.model_validate({**dict(run.record), "state": "nothing_new", "nothing_new_reason": reason})
         run.store.write(run.store.path("run.json"), record)
         run.__dict__["record"] = record
     return facts
+
+
+def _nothing_new(run: CampaignRun, published: Callable[[str], set[str]]) -> str | None:
+    """Judged once every host knows its images, and only while nothing was started: one new image anywhere is enough."""
+    campaign, digests = run.campaign, []
+    for launch in run.ledger.launches:
+        image = campaign.image_of(launch.arm) if run.inventory.hosts[launch.host].kind == "docker" else None
+        pinned = run.seeds(launch.host).images.get(image) if image else None
+        if pinned is None or run.launch_record(launch.launch) is not None:
+            return None
+        digests.append(pinned.partition("@")[2])
+    return nothing_new(digests, published(campaign.campaign), force=bool(run.record.trigger.get("force")))

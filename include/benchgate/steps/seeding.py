@@ -65,9 +65,8 @@ def seed_model(run: CampaignRun, host: str, *, token: str | None = None, say: Sa
             if on_host:
                 seeds, path = with_more(seeds, mounts=[SeedMount(source=path, target=target)]), target
             else:
-                folder = local.parent if local.is_file() else local
                 volume = f"benchgate-model-{slug(model.id)}-{slug((fact.digest or 'x').split(':')[-1][:12])}"
-                seeds = with_more(seeds, mounts=[_into_volume(run, host, folder, volume, target, say)])
+                seeds = with_more(seeds, mounts=[_into_volume(run, host, local, volume, target, say)])
                 path = f"{target}/{local.name}" if local.is_file() else target
         run.save_seeds(
             with_more(
@@ -106,9 +105,7 @@ def seed_dataset(run: CampaignRun, host: str, *, say: Say = print) -> list[SeedF
         seeds, path = run.seeds(host), fact.path
         if _is_docker(run, host):
             local = Path(path)
-            seeds = with_more(
-                seeds, mounts=[_into_volume(run, host, local.parent, "benchgate-datasets", _DATASETS, say)]
-            )
+            seeds = with_more(seeds, mounts=[_into_volume(run, host, local, "benchgate-datasets", _DATASETS, say)])
             path = f"{_DATASETS}/{local.name}"
         run.save_seeds(with_more(seeds, facts=[fact], datasets={name: path}))
         facts.append(fact)
@@ -134,7 +131,7 @@ def docker_host(run: CampaignRun, host: str) -> DockerHost:
 
 
 def _into_volume(run: CampaignRun, host: str, folder: Path, volume: str, target: str, say: Say) -> SeedMount:
-    """Fill a volume of the host's Docker Engine from the worker's verified folder; nothing is sent twice."""
+    """Fill a volume of the host's Docker Engine from a verified folder or file; nothing is sent twice."""
     from benchgate.seeding.volume import fill_volume
 
     spec = run.inventory.hosts[host]
