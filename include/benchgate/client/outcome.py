@@ -106,11 +106,8 @@ def _whole_answer(exchange: Exchange) -> tuple[str, str | None]:
         )
     message = error_in(body)
     if message is not None:
-        default = "bad_response"
-        code = body.get("code", (body.get("error") or {}).get("code") if isinstance(body.get("error"), dict) else None)
-        if isinstance(code, int) and 400 <= code < 600:
-            default = "http_4xx" if code < 500 else "http_5xx"
-        return classify(message, default), f"HTTP 200 with an error in the body: {message}"
+        # whatever code the body names, the HTTP status was 200: to a client that looks at it, a success
+        return classify(message, "stream_error"), f"HTTP 200 with an error in the body: {message}"
     if not isinstance(body, dict) or not isinstance(body.get("choices"), list):
         return "bad_response", f"JSON without choices: {str(body)[:200]}"
     exchange.answer.take_whole(body, exchange.last_read_at or 0.0)

@@ -147,7 +147,7 @@ def test_an_error_with_status_200_is_an_error() -> None:
     body = {"code": 400, "message": "Unknown role: assistantassistant"}
     assert record_of([(1.0, json_reply(200, body))]).status == "harmony_parse"
     body = {"error": {"message": "bad temperature", "code": 400}}
-    assert record_of([(1.0, json_reply(200, body))]).status == "http_4xx"
+    assert record_of([(1.0, json_reply(200, body))]).status == "stream_error"
 
 
 def test_a_plain_json_answer_to_a_stream_request_is_ok_but_no_stream() -> None:
