@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import yaml
 from pydantic import ValidationError
@@ -45,11 +46,7 @@ class RunBundle:
 
     def campaign_spec(self) -> CampaignSpec | None:
         """The campaign as it was for this run; None for imported runs, which have no campaign file."""
-        try:
-            written = yaml.safe_load(self.run.campaign_yaml)
-            return CampaignSpec.model_validate(written) if isinstance(written, dict) else None
-        except (yaml.YAMLError, ValidationError):
-            return None
+        return _parsed(self.run.campaign_yaml)
 
     def outcomes(self) -> dict[str, CellOutcome]:
         """Cell key -> how it ended."""
@@ -96,6 +93,15 @@ class RunBundle:
         yield from (f"cell {cell.cell} belongs to unplanned launch {cell.launch}" for cell in orphans)
         attempts = Counter(launch.launch for launch in self.launches)
         yield from (f"launch {name} has {n} records" for name, n in attempts.items() if n > 1)
+
+
+@lru_cache(maxsize=8)
+def _parsed(text: str) -> CampaignSpec | None:
+    try:
+        written = yaml.safe_load(text)
+        return CampaignSpec.model_validate(written) if isinstance(written, dict) else None
+    except (yaml.YAMLError, ValidationError):
+        return None
 
 
 def deselected_cell(key: str) -> PlannedCell:
