@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--format", choices=FORMATS, default="text", help="default: %(default)s, as the demo prints it")
     add("--output", type=Path, metavar="PATH", help="file to write (llm-d: folder, one file a published cell)")
     add("--published-only", action="store_true", help="csv and parquet: leave out cells that may not be quoted")
-    add("--write", action="store_true", help="write the findings back into the warehouse as well")
+    add("--write", action="store_true", help="write findings and sources into the warehouse first")
     add("--url", help="SQLAlchemy URL of the warehouse (default: BENCHGATE_WAREHOUSE, or the file in BENCHGATE_HOME)")
 
 
@@ -28,9 +28,9 @@ def run(args: argparse.Namespace) -> int:
     """Read the run, make the report, write or print it."""
     key = _run_key(args)
     if args.write:
-        from benchgate.analysis.findings_of_run import find_and_write
+        from benchgate.steps.reporting import write_findings
 
-        find_and_write(key, args.url)
+        write_findings(key, args.url)
     if args.format in ("parquet", "llm-d") and args.output is None:
         kind = "a folder" if args.format == "llm-d" else "a file"
         raise BenchgateError(f"--format {args.format} is written into {kind}", remedy="give it with --output")

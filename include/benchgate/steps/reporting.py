@@ -13,24 +13,25 @@ from benchgate.spec.campaign import CampaignSpec
 from benchgate.steps.client_args import bench_args
 
 if TYPE_CHECKING:
+    from benchgate.analysis.findings_of_run import RunFindings
     from benchgate.report.model import LedgerRow, RunReport
 
 
 def report_run(run: str, url: str | None = None, *, store: RunStore | None = None) -> str:
     """Analyse a loaded run, write the findings, ``report.html``, ``report.md`` and ``reproduce.md``; says what it did.
 
-    Doing it again replaces all of it.
+    What the sources state is brought up to date first. Doing it again replaces all of it.
 
     Raises:
+        SpecError: ``sources.yaml`` has mistakes.
         WarehouseError: the run is not in the warehouse, or there is no usable warehouse.
     """
-    from benchgate.analysis.findings_of_run import find_and_write
     from benchgate.report.html import render
     from benchgate.report.load import report_of
     from benchgate.report.markdown import to_markdown
     from benchgate.report.reproduce import to_reproduce
 
-    findings = find_and_write(run, url)
+    findings = write_findings(run, url)
     made = report_of(findings, url)
     store = store or RunStore(run)
     store.write_text(store.path("report.html"), render(made))
@@ -40,6 +41,19 @@ def report_run(run: str, url: str | None = None, *, store: RunStore | None = Non
         f"{len(findings.comparisons)} comparisons, {len(findings.reversals)} reversals, "
         f"{len(findings.regressions)} series judged; {store.path('report.html')}"
     )
+
+
+def write_findings(run: str, url: str | None = None) -> RunFindings:
+    """Bring the sources' values up to date, analyse a run, and write what was found into the warehouse.
+
+    Raises:
+        SpecError: ``sources.yaml`` has mistakes.
+        WarehouseError: the run is not in the warehouse, or there is no usable warehouse.
+    """
+    from benchgate.analysis.findings_of_run import find_and_write
+
+    load_sources_into_warehouse(url)
+    return find_and_write(run, url)
 
 
 def nightly_message(runs: Sequence[str], url: str | None = None) -> str | None:

@@ -191,3 +191,10 @@ def test_one_message_covers_a_night_and_is_not_sent_again(url: str) -> None:
 
 def test_the_sources_file_of_the_project_is_loaded(url: str) -> None:
     assert load_sources_into_warehouse(url) > 15
+
+
+def test_writing_the_findings_brings_the_sources_up_to_date(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", RUN, "--write"]) == 0
+    assert main(["warehouse", "query", "reversal", "--limit", "0"]) == 0
+
+    assert "marlin against triton" in capsys.readouterr().out
