@@ -156,3 +156,17 @@ def test_a_harmony_server_is_found_out_by_the_probe(reference_server: RunningSer
     notes = measured.result.facts.notes
     assert any("harmony probe: faults come from the server" in note for note in notes)
     assert {record.phase for record in measured.result.records} == {"measured", "probe"}
+
+
+@pytest.mark.parametrize("tokens", [126_000, 1_000_000])
+def test_long_prompts_are_exact_and_arrive_whole(reference_server: RunningServer, tokens: int) -> None:
+    measured = measure(reference_server, "steady", prompt_tokens=tokens, warmup=1, num_prompts=3)
+    records = measured_only(measured.result.records)
+    assert [record.status for record in records] == ["ok"] * 3
+    assert [record.prompt_tokens for record in records] == pytest.approx([tokens] * 3, rel=0.01)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_server_that_only_says_no_is_not_hammered(reference_server: RunningServer, processes: int) -> None:
+    measured = measure(reference_server, "http_429", num_prompts=None, max_seconds=2.0, processes=processes)
+    assert 2 <= len(measured_only(measured.result.records)) < 100
