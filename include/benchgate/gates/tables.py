@@ -6,6 +6,7 @@ A row holds everything its rules speak about, so that a quarantined row explains
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from benchgate import fingerprint
@@ -182,12 +183,15 @@ def _listed(depths: Sequence[float]) -> str | None:
 def frame(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> pd.DataFrame:
     """The rows as a data frame whose column types do not depend on the values; ``row`` numbers the rows.
 
-    Numbers are float64 (unknown is NaN), text and flags are objects (unknown is None).
+    Numbers are float64 (unknown is NaN), text and flags are objects (unknown is None). Text is escaped for HTML, since
+    the Data Docs put values into their pages as they are, and some of it comes from servers and logs.
     """
     import pandas as pd
 
     data: dict[str, Any] = {"row": pd.Series(range(len(rows)), dtype="int64")}
     for name, kind in columns.items():
         values = [row.get(name) for row in rows]
+        if kind == "text":
+            values = [escape(value) if isinstance(value, str) else value for value in values]
         data[name] = pd.Series(values, dtype="float64" if kind == "number" else "object")
     return pd.DataFrame(data)

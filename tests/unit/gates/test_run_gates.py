@@ -259,6 +259,18 @@ def test_a_column_that_is_missing_refuses_its_rule_and_no_other(monkeypatch: pyt
     assert "could not be evaluated" in str(result.outcomes[0].reason)
 
 
+def test_what_a_server_said_is_text_in_the_pages_never_markup(tmp_path: Path) -> None:
+    hostile = "<img src=x onerror=alert(1)> & $name"
+    cell = cell_record(FIRST_CELL, summary=summary(stopped_by=hostile))
+
+    result = judge(cell=cell, report_dir=tmp_path)
+
+    pages = "".join(page.read_text() for page in (tmp_path / "docs").rglob("*.html"))
+    assert "onerror" in pages
+    assert "<img src=x" not in pages
+    assert f"the load was stopped by {hostile}" in str(result.outcomes[0].reason)  # whoever shows it escapes it
+
+
 def test_the_report_is_whole_readable_and_quiet(tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: Any) -> None:
     with caplog.at_level(logging.INFO):
         judge(cell=cell_record(FIRST_CELL, summary=summary(stopped_by="interrupt")), report_dir=tmp_path)
