@@ -133,6 +133,10 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measured]:
                 for left in docker_containers.ours(engine, **{names.LABEL_CAMPAIGN: NAME}):
                     docker_containers.remove(engine, left["Id"])
                 engine.api.remove_image(reference, force=True)
+                for volume in (
+                    engine.api.volumes(filters={"name": "benchgate-model-test-gpt-oss-garbled"})["Volumes"] or []
+                ):
+                    engine.api.remove_volume(volume["Name"], force=True)
                 engine.close()
 
 
