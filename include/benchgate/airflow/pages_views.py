@@ -175,9 +175,11 @@ def compare(
     other: Text = None,
     arm: Text = None,
     baseline: Text = None,
+    made_for: Text = None,
 ) -> Shown:
-    """Two arms, or two nights."""
-    asked = Asked(campaign, by, run, other, arm, baseline)
+    """Two arms, or two nights. A form that was made for another campaign offered that one's nights and arms."""
+    stale = made_for is not None and made_for != campaign
+    asked = Asked(campaign, by) if stale else Asked(campaign, by, run, other, arm, baseline)
     with _warehouse() as connection:
         allowed, _ = _allowed(connection, user)
         view = compare_view(connection, allowed, asked)

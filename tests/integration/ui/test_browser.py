@@ -182,7 +182,8 @@ def test_a_running_browser_keeps_style_and_script(airflow: AirflowServer, opened
         page.goto(airflow.url + run_path(1))
         href = page.locator("link[rel=stylesheet]").get_attribute("href")
         answer: Any = page.request.get(f"{airflow.url}{href}")
+        text = answer.text()
 
     assert "immutable" in answer.headers["cache-control"]
     assert href is not None
-    assert href.endswith(_version_of(answer.text()))
+    assert href.endswith(_version_of(text))

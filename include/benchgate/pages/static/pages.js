@@ -73,12 +73,12 @@ function watch(every) {
         if (answer.status === 401 || answer.status === 403) return announce("You are logged out: log in to Airflow and reload.");
         if (!answer.ok) throw new Error(String(answer.status));
         const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+        const said = fresh.querySelector("[data-announce]")?.textContent;
         for (const part of document.querySelectorAll("[data-part]")) {
           const other = fresh.getElementById(part.id);
           if (other) replacePart(part, other);
         }
-        const said = fresh.querySelector("[data-announce]");
-        announce(said ? said.textContent : "");
+        announce(said);
         if (!fresh.body.dataset.live || document.querySelector("#run-grid") === null !== (fresh.querySelector("#run-grid") === null)) {
           return location.reload(); // it ended, or its ledger came: the page has other parts now
         }
