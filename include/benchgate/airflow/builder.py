@@ -168,8 +168,8 @@ def _launch_group(
                 cell=cell.cell,
                 # a cell that failed does not stop the next one; a launch that may not be measured skips them all
                 trigger_rule=TriggerRule.ALL_DONE,
-                # twice: a cell that was not warm is measured once more
-                execution_timeout=_seconds(2 * (workload.max_seconds + workload.ramp_seconds)),
+                # warm-up and window, and all of it twice: a cell that was not warm is measured once more
+                execution_timeout=_seconds(2 * (2 * workload.max_seconds + workload.ramp_seconds)),
                 **common,
             )
             previous >> task

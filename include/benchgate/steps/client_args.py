@@ -45,8 +45,8 @@ def bench_args(
         args += ["--warmup", str(workload.warmup_requests)]
     if workload.ramp_seconds:
         args += ["--ramp-seconds", f"{workload.ramp_seconds:g}"]
-    if workload.temperature is not None:
-        args += ["--temperature", f"{workload.temperature:g}"]
+    # negative: the request says nothing, and the server's default holds
+    args += ["--temperature", "-1" if workload.temperature is None else f"{workload.temperature:g}"]
     if workload.ignore_eos:
         args.append("--ignore-eos")
     if workload.extra_body:

@@ -21,7 +21,7 @@ from benchgate.steps.launching import Say, launch_record, started
 from benchgate.steps.server_metrics import MetricsWatch
 from benchgate.steps.watching import ClientWatch
 
-_MARGIN_S = 300.0  # start-up, prompts that are made, warm-up
+_MARGIN_S = 300.0  # start-up and prompts that are made; the warm-up may take as long as the window
 
 
 def why_not_measured(run: CampaignRun, launch_key: str) -> str | None:
@@ -107,7 +107,7 @@ def _measure(run: CampaignRun, cell: PlannedCell, say: Say, *, again: bool) -> C
                 args,
                 output,
                 on_line=watch,
-                timeout_s=workload.max_seconds + workload.ramp_seconds + _MARGIN_S,
+                timeout_s=2 * workload.max_seconds + workload.ramp_seconds + _MARGIN_S,
                 mounts=[Mount(mount.source, mount.target) for mount in seeds.mounts],
             )
         if code != 0 or not (output / "summary.json").is_file():

@@ -40,7 +40,7 @@ def server_spec(run: CampaignRun, launch_key: str, secret_values: dict[str, str]
             env=campaign.env_of(launch.arm),
             host="0.0.0.0" if in_container else "127.0.0.1",  # noqa: S104  inside its own network namespace
             port=placement.port or "{port}",
-            gpu_count=len(placement.gpus),
+            gpu_count=0 if "all" in placement.gpus else len(placement.gpus),  # 0: the host alone knows
             vocab_dir=seeds.vocab_dir,
             in_container=in_container,
         )
@@ -60,9 +60,7 @@ def server_spec(run: CampaignRun, launch_key: str, secret_values: dict[str, str]
         shm_size_gib=campaign.shm_size_gib,
         mounts=[Mount(mount.source, mount.target) for mount in seeds.mounts],
         secrets=secret_values or {},
-        pinned_host_memory_gib=getattr(engine, "pinned_host_memory_gib", lambda *_: 0.0)(
-            campaign.args_of(launch.arm), campaign.env_of(launch.arm)
-        ),
+        pinned_host_memory_gib=engine.pinned_host_memory_gib(campaign.args_of(launch.arm), campaign.env_of(launch.arm)),
         owner_pid=int(os.environ["BENCHGATE_OWNER_PID"]) if os.environ.get("BENCHGATE_OWNER_PID") else None,
     )
 

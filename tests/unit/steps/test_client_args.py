@@ -72,6 +72,7 @@ def test_an_open_loop_cell_keeps_every_setting_of_its_workload() -> None:
     assert (config.endpoint, config.ignore_eos, config.ramp_seconds, config.warmup) == ("completions", True, 5, 0)
     assert config.extra_body == {"top_p": 0.9}
     assert config.stop_on_error_rate == 0.5
+    assert config.temperature is None
     assert limits is not None
     assert (limits.ttft_ms, limits.tpot_ms, limits.e2e_ms) == (200, 50, None)
 
