@@ -91,7 +91,7 @@ def test_every_planned_cell_ends_in_one_state_with_its_reason(project: Path) -> 
     states = dict(database.execute("select arm, end_state from cell").fetchall())
     assert states == {"works": "published", "lies": "unpublishable", "breaks": "not_run"}
     (reason,) = database.execute("select reason from unpublishable").fetchone()
-    assert "slots should be 7 and is 2" in reason
+    assert "slots is 2, not 7" in reason
     (reason,) = database.execute("select reason from did_not_run").fetchone()
     assert "bad_flag" in reason
     assert "--no-such-flag" in reason
