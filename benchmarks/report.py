@@ -126,26 +126,23 @@ def _cost(rows: Sequence[Row]) -> str:
 
 
 def _runs(rows: Sequence[Row]) -> str:
-    """How many runs there were, and which of them shared the machine with something else."""
-    counts = {
-        f"{client} at {load}: {sum((row['client'], row['load']) == (client, load) for row in rows)}"
-        for client in _names(rows, "client")
-        for load in _loads(rows)
-    }
-    each = {text.rpartition(" ")[2] for text in counts}
-    busy = [
-        f"{row['client']} at {row['load']} ({row['others_cpu_percent']:.0f} %)"
-        for row in rows
-        if row.get("others_cpu_percent", 0) > BUSY
-    ]
+    """How many runs there were, and who else used the machine meanwhile."""
+    lines = []
+    for client in _names(rows, "client"):
+        own = [row for row in rows if row["client"] == client and "failed" not in row]
+        if not own:
+            continue
+        counts = sorted({sum(row["load"] == load for row in own) for load in _loads(own)})
+        first = sum(bool(row.get("priority")) for row in own)
+        others = [row["others_cpu_percent"] for row in own]
+        share = f"{min(others):.0f} to {max(others):.0f} % of a core" if max(others) > BUSY else DASH
+        lines.append((client, " or ".join(map(str, counts)), f"{first} of {len(own)}", share))
     late = [row["server_late_p99_ms"] for row in rows if row.get("server_late_p99_ms") is not None]
-    text = f"Runs of each client and load: {', '.join(sorted(each))}; where there are several, the median is shown. "
+    text = "Where there are several runs, the median is shown."
     if late:
-        text += (
-            f"The server itself wrote up to {max(late):.1f} ms late (p99 of the worst run); truth is when it wrote. "
-        )
-    quiet = "While no run was going on did anything else take more than a tenth of a core."
-    return text + (f"Something else used more than a tenth of a core during: {', '.join(busy)}." if busy else quiet)
+        text += f" The server itself wrote up to {max(late):.1f} ms late (p99, worst run); the truth is when it wrote."
+    head = ["client", "runs of each load", "with real-time priority", "used by others meanwhile"]
+    return text + "\n\n" + _table(head, lines)
 
 
 def _faults(found: dict[str, Row]) -> str:

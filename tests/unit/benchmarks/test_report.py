@@ -73,6 +73,6 @@ def test_the_page_has_medians_dashes_and_the_runs_that_were_disturbed() -> None:
     assert "| a | +2.00 |" in page
     assert "| b | – |" in page
     assert "3 of 9 requests were sent" in page
-    assert "c at 64 (55 %)" in page
+    assert "| c | 1 | 0 of 1 | 55 to 55 % of a core |" in page
     assert "| `stall` | **hangs** |" in page
     assert "Right: a 1 of 2." in page
