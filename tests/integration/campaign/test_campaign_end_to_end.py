@@ -140,4 +140,4 @@ def test_a_run_that_is_ended_leaves_no_server_and_the_next_one_works(project: Pa
         assert again.returncode == 0, output
         database = sqlite3.connect(project / "warehouse.db")
         assert database.execute("select count(*) from published_cell").fetchone() == (1,)
-        assert database.execute("select count(distinct run) from cell").fetchone() == (1,)
+        assert database.execute("select count(*) from campaign_run").fetchone() == (1,)
