@@ -13,6 +13,7 @@ from benchgate.metrics.itl import itl_s
 from benchgate.metrics.latency_verdict import MAX_TOKENS_PER_EVENT, MIN_SAMPLES, latency_verdict
 from benchgate.metrics.percentiles import percentiles_ms
 from benchgate.metrics.queue import queue_s
+from benchgate.metrics.stalls import stalls
 from benchgate.metrics.steady import steady
 from benchgate.metrics.throughput import completion_tokens, prompt_tokens, rate
 from benchgate.metrics.tpot import tpot_s
@@ -52,7 +53,9 @@ def summarise(
     prompt, completion = prompt_tokens(successful), completion_tokens(successful)
     calm = steady(measured, users)
     latency = latency_verdict(successful, facts, max_tokens_per_event=max_tokens_per_event, min_samples=min_samples)
-    warm = warm_verdict(successful, users, compiled=compiled)
+    # a stream in bursts is silent between them
+    stalled = stalls(measured) if latency.verdict in ("valid", "too_few_samples") else []
+    warm = warm_verdict(successful, users, compiled=compiled, stalled=stalled, window=window)
     events = sum(record.events for record in successful)
 
     def distribution(values: Sequence[float | None]) -> Percentiles | None:

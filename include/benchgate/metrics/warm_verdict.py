@@ -1,7 +1,9 @@
 """Warm verdict: was the server warm while the cell was measured?
 
-``not_warm`` when the engine's log names kernels that it compiled in the window (given by the caller), or when the first
-part of the cell was slower than the rest beyond noise; ``warm`` otherwise; None when there is too little to tell.
+``not_warm`` when the engine's log names kernels that it compiled in the window (given by the caller), when the server
+stood still for more than :data:`STALLED` of it (see :mod:`benchgate.metrics.stalls`; a log names each kernel once, and
+compiles it for further shapes silently), or when the first part of the cell was slower than the rest beyond noise;
+``warm`` otherwise; None when there is too little to tell.
 
 The data rule compares the first quarter of the successful requests (in the order they were sent) with the rest, for
 TPOT and for TTFT. "Beyond noise" means both: a rank-sum test (Mann-Whitney U, normal approximation) gives z above
@@ -19,14 +21,17 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from benchgate.metrics.stalls import Stall
 from benchgate.metrics.tpot import tpot_s
 from benchgate.metrics.ttft import ttft_s
+from benchgate.metrics.window import Window
 from benchgate.request_record import RequestRecord
 
 SLOWER = 1.3
 Z = 3.0  # one false alarm in about 700 cells a metric
 FIRST_PART = 0.25
 MIN_PART = 4  # samples on either side
+STALLED = 0.05  # share of the window in silences that nothing explains
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,20 +91,42 @@ def _first_wave_slow(wave: Sequence[float], rest: Sequence[float], users: int) -
     return None
 
 
+def _stood_still(stalled: Sequence[Stall], began_at: float, window_s: float) -> str | None:
+    total = sum(stall.excess_s for stall in stalled)
+    if not stalled or total < STALLED * window_s:
+        return None
+    longest = max(stalled, key=lambda stall: stall.seconds)
+    times = "once" if len(stalled) == 1 else f"{len(stalled)} times"
+    return (
+        f"nobody got a token for {total:.1f} of {window_s:.1f} s beyond what waiting prompts explain ({times}, the "
+        f"longest {longest.seconds:.1f} s from {longest.begins_at - began_at:.1f} s on): so looks a kernel that is "
+        "compiled for a new shape"
+    )
+
+
 def _known(records: Sequence[RequestRecord], value: Callable[[RequestRecord], float | None]) -> list[float]:
     return [found for found in map(value, records) if found is not None]
 
 
 def warm_verdict(
-    successful: Sequence[RequestRecord], users: int | None, *, compiled: Sequence[str] = ()
+    successful: Sequence[RequestRecord],
+    users: int | None,
+    *,
+    compiled: Sequence[str] = (),
+    stalled: Sequence[Stall] = (),
+    window: Window | None = None,
 ) -> WarmVerdict:
     """The verdict over a cell.
 
     Args:
         compiled: lines of the engine's log that name kernels compiled in the window.
+        stalled: the cell's stalls. They count only with the window that they are a share of.
     """
     if compiled:
         return WarmVerdict("not_warm", f"the engine compiled kernels meanwhile: {compiled[0]}")
+    still = _stood_still(stalled, window.start, window.seconds) if window else None
+    if still:
+        return WarmVerdict("not_warm", still)
     ordered = sorted((r for r in successful if r.sent_at is not None), key=lambda r: r.sent_at or 0.0)
     if len(ordered) < 2 * MIN_PART:
         return WarmVerdict(None, f"{len(ordered)} requests are too few to tell")
