@@ -198,6 +198,7 @@ cell_median = sa.Table(
         "token_count_source",
         "run_started_at",
         "run",
+        "run_id",
     ),
     comment="Published repeats folded into their median when a run is loaded; what comparisons and trends read.",
 )

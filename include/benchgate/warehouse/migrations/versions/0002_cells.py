@@ -232,6 +232,7 @@ def upgrade() -> None:
             "token_count_source",
             "run_started_at",
             "run",
+            "run_id",
         ],
     )
     op.create_table(
