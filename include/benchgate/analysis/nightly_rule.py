@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-NIGHTLY_LEVEL = 0.0045  # accepted rate of false alarms of one series in one night
+NIGHTLY_LEVEL = 0.004  # accepted rate of false alarms of one series in one night
 POWER = 0.80
 # Share of NIGHTLY_LEVEL for each number of nights since the change. Two nights get most: that is when a person
 # wants to know. One night alone must be extreme; more nights find smaller changes.
