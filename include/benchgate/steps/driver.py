@@ -10,6 +10,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from benchgate.spec.load import load_campaign
 from benchgate.steps import launching, measuring, needles, planning, proving, publishing, readiness, seeding
 from benchgate.steps.context import CampaignRun, owner_is_gone
 from benchgate.steps.launching import Say
+
+_INTERRUPT_GRACE_S = 10.0  # who interrupts has little time left
 
 
 @dataclass(frozen=True)
@@ -60,12 +63,25 @@ def drive(
         _seed(run, options, say)
         lanes = [] if run.record.state == "nothing_new" else launch_order(run.ledger, run.inventory)
         failures: list[BaseException] = []
+        begin, over = threading.Event(), threading.Event()
+
+        def lane_of(launches: tuple[str, ...]) -> None:
+            begin.wait()  # until every lane has its thread: an interruption before that must find none at work
+            _lane(run, launches, options, say, len(lanes) > 1, over)
+
         with ThreadPoolExecutor(max_workers=max(len(lanes), 1)) as pool:
-            futures = [pool.submit(_lane, run, lane.launches, options, say, len(lanes) > 1) for lane in lanes]
-            for future in futures:
-                error = future.exception()
-                if error is not None:
-                    failures.append(error)
+            try:
+                futures = [pool.submit(lane_of, lane.launches) for lane in lanes]
+                begin.set()
+                for future in futures:
+                    error = future.exception()
+                    if error is not None:
+                        failures.append(error)
+            except BaseException:  # Ctrl-C reaches this thread alone, and the pool would wait for all that is planned
+                over.set()
+                begin.set()
+                _end_servers(run, say)
+                raise
         if failures:
             raise failures[0]
     if options.publish or options.publish_only:
@@ -106,27 +122,57 @@ def _seed(run: CampaignRun, options: DriverOptions, say: Say) -> None:
                 say(f"{host}: {error}")
 
 
-def _lane(run: CampaignRun, launches: tuple[str, ...], options: DriverOptions, say: Say, several: bool) -> None:
+def _end_servers(run: CampaignRun, say: Say) -> None:
+    """Take the servers away, so that the lanes end: each is at work with one, and keeps its log and its end."""
+    say("interrupted: stopping the servers; what was measured is kept")
+    for launch in run.ledger.launches:
+        record, handle = run.launch_record(launch.launch), launching.handle_of(run, launch.launch)
+        if handle is not None and (record is None or record.stopped_at is None):
+            with suppress(BenchgateError):
+                run.host(handle.host).stop(handle, grace_s=_INTERRUPT_GRACE_S)
+
+
+def _lane(
+    run: CampaignRun,
+    launches: tuple[str, ...],
+    options: DriverOptions,
+    say: Say,
+    several: bool,
+    over: threading.Event,
+) -> None:
     for key in launches:
+        if over.is_set():
+            return
         if options.launches is None or key in options.launches or key.partition("@")[0] in options.launches:
-            _launch(run, key, options, _prefixed(say, key) if several else say)
+            _launch(run, key, options, _prefixed(say, key) if several else say, over)
 
 
-def _launch(run: CampaignRun, key: str, options: DriverOptions, say: Say) -> None:
-    """One launch from preflight to stop. What goes wrong is in its record; an interruption goes on after the stop."""
+def _launch(run: CampaignRun, key: str, options: DriverOptions, say: Say, over: threading.Event) -> None:
+    """One launch from preflight to stop. What goes wrong is in its record. ``over``: begin nothing more, stop."""
+
+    def go_on() -> None:
+        if over.is_set():
+            raise BenchgateError("interrupted")
+
     say(f"--- {key}")
     try:
         launching.preflight(run, key, run_is_over=lambda other: _is_over(other, run.run), say=say)
+        go_on()
         launching.start_server(run, key, secret_values=dict(options.secrets), say=say)
+        go_on()
         readiness.wait_ready(run, key, say=say)
         proving.prove(run, key, say=say)
         needles.check_needles(run, key, say=say)
         for cell in measuring_order(run.cells_of(key)):
+            go_on()
             say(f"{cell.cell}:")
             try:
                 measuring.measure_cell(run, cell.cell, say=say)
             except BenchgateError as error:
                 say(f"failed: {error}")
+            if over.is_set():  # its server was taken away under it
+                measuring.fail_cell(run, cell, "interrupted")
+        go_on()
         if options.after_cells:
             _beside(run, key, options.after_cells, say)
     except BenchgateError as error:

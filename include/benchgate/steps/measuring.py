@@ -64,10 +64,15 @@ def measure_cell(run: CampaignRun, cell_key: str, *, say: Say = print) -> CellRe
     except BaseException as error:
         # whatever ended it: the ledger will say so, also when the task is killed
         reason = str(error) if isinstance(error, BenchgateError) else f"{type(error).__name__}: {error}"
-        run.save_cell(_empty(run, cell, reason))
+        fail_cell(run, cell, reason)
         raise
     _say_result(record, say)
     return record
+
+
+def fail_cell(run: CampaignRun, cell: PlannedCell, reason: str) -> CellRecord:
+    """Record that a cell has no result, and why."""
+    return run.save_cell(_empty(run, cell, reason))
 
 
 def _measure(run: CampaignRun, cell: PlannedCell, say: Say, *, again: bool) -> CellRecord:

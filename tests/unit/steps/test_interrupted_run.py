@@ -1,0 +1,111 @@
+"""Ctrl-C (or `timeout --signal=INT`) on a run without Airflow."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from benchgate.hosts.base import ServerHandle
+from benchgate.records import ExitInfo
+from benchgate.steps import driver, launching, measuring, needles, proving, readiness, seeding
+from benchgate.steps.context import CampaignRun
+
+HOSTS = "hosts: {here: {kind: process, placements: {one: {}, two: {}}}}\n"
+CAMPAIGN = """
+campaign: mini
+engine: llamacpp
+model: {id: some/model, source: {host_path: /nowhere/model.gguf}}
+arms:
+  first: {placement: here/one}
+  second: {placement: here/one}
+  beside: {placement: here/two}
+workloads:
+  chat: {dataset: synthetic, prompt_tokens: 48, users: [1, 2], requests: 6}
+"""
+
+
+class Servers:
+    """Servers that run until they are stopped, and cells that are measured for as long."""
+
+    def __init__(self) -> None:
+        self.running: dict[str, threading.Event] = {}
+        self.started: list[str] = []
+        self.measured: list[str] = []
+        self.recorded_stop: list[str] = []
+        self.both_at_work = threading.Barrier(2, action=lambda: os.kill(os.getpid(), signal.SIGINT))
+
+    def start(self, run: CampaignRun, key: str, **_: object) -> None:
+        self.started.append(key)
+        self.running[key] = threading.Event()
+
+    def handle(self, run: CampaignRun, key: str) -> ServerHandle | None:
+        if key not in self.running:
+            return None
+        return ServerHandle(host="here", placement="", name=key, id=key, base_url="", started_at="")
+
+    def measure(self, run: CampaignRun, cell: str, **_: object) -> None:
+        self.measured.append(cell)
+        launch = next(planned.launch for planned in run.ledger.cells if planned.cell == cell)
+        if len(self.measured) > 2:
+            raise AssertionError(f"{cell} was begun after the interruption")
+        self.both_at_work.wait(10)
+        assert self.running[launch].wait(10), "nobody took the server away"
+
+    def stop(self, handle: ServerHandle, grace_s: float) -> ExitInfo:
+        self.running[handle.name].set()
+        return ExitInfo(exit_code=0)
+
+
+@pytest.fixture
+def servers(benchgate_home: Path, monkeypatch: pytest.MonkeyPatch) -> Servers:
+    servers = Servers()
+    include = benchgate_home / "include"
+    (include / "campaigns").mkdir(parents=True)
+    (include / "hosts.yaml").write_text(HOSTS)
+    (include / "campaigns" / "mini.yaml").write_text(CAMPAIGN)
+    monkeypatch.setenv("BENCHGATE_INCLUDE", str(include))
+    for module, name in (
+        (seeding, "seed_vocab"),
+        (seeding, "seed_model"),
+        (seeding, "seed_dataset"),
+        (launching, "preflight"),
+        (readiness, "wait_ready"),
+        (proving, "prove"),
+        (needles, "check_needles"),
+    ):
+        monkeypatch.setattr(module, name, lambda *_args, **_options: None)
+    monkeypatch.setattr(launching, "start_server", servers.start)
+    monkeypatch.setattr(launching, "handle_of", servers.handle)
+    monkeypatch.setattr(launching, "stop_server", lambda _run, key, **_: servers.recorded_stop.append(key))
+    monkeypatch.setattr(measuring, "measure_cell", servers.measure)
+    monkeypatch.setattr(CampaignRun, "host", lambda _self, _name: servers)
+    return servers
+
+
+@pytest.fixture
+def interrupted(servers: Servers, benchgate_home: Path) -> CampaignRun:
+    with pytest.raises(KeyboardInterrupt):
+        driver.drive(benchgate_home / "include" / "campaigns" / "mini.yaml", "r1", say=lambda _text: None)
+    return CampaignRun("mini.r1")
+
+
+def test_an_interrupted_run_takes_every_server_away_and_begins_nothing_more(
+    servers: Servers, interrupted: CampaignRun
+) -> None:
+    assert sorted(servers.started) == ["beside@here/two", "first@here/one"]
+    assert all(server.is_set() for server in servers.running.values())
+    assert len(servers.measured) == 2
+
+
+def test_each_launch_is_brought_to_its_end_so_that_its_log_is_kept(servers: Servers, interrupted: CampaignRun) -> None:
+    assert sorted(servers.recorded_stop) == ["beside@here/two", "first@here/one"]
+
+
+def test_the_cell_that_was_being_measured_is_no_result(servers: Servers, interrupted: CampaignRun) -> None:
+    records = [interrupted.cell_record(cell.cell) for cell in interrupted.ledger.cells]
+    kept = {record.cell: (record.state, record.reason) for record in records if record is not None}
+    assert kept == dict.fromkeys(servers.measured, ("failed", "interrupted"))
