@@ -22,7 +22,14 @@ if [ ! -x "$BENCHGATE_HOME/bin/vllm" ]; then
 fi
 export PATH="$BENCHGATE_HOME/bin:$PATH"
 
+# The engine's log lies in the placement's state until the server is stopped; a run that is cut off would lose it.
+logs() {
+  find "$BENCHGATE_HOME/state" -name '*.log' 2>/dev/null | while read -r log; do
+    gzip -c "$log" >"$BENCHGATE_HOME/artifacts/state-$(basename "$(dirname "$log")")-$(basename "$log").gz"
+  done
+}
 pack() {
+  mkdir -p "$BENCHGATE_HOME/artifacts"; logs
   tar -czf "$OUT/$run.tar.gz.part" -C "$BENCHGATE_HOME" --exclude='*.part' artifacts console.txt 2>/dev/null
   mv -f "$OUT/$run.tar.gz.part" "$OUT/$run.tar.gz" 2>/dev/null
 }
@@ -30,12 +37,11 @@ pack() {
 packer=$!
 launches=(); [ $# -eq 0 ] || launches=(--launches "$@")
 after=(); [ -z "${AFTER_CELLS:-}" ] || after=(--after-cells "$AFTER_CELLS")
-# SIGINT first: what was measured is kept and the server is stopped before the hard end
-timeout --signal=INT --kill-after=15 "$limit" "$python" -m benchgate run "$campaign" --no-airflow --run-id "$run" \
+# SIGINT first: what was measured is kept and the servers are stopped; the hard end comes 30 s later.
+timeout --signal=INT --kill-after=30 "$limit" "$python" -m benchgate run "$campaign" --no-airflow --run-id "$run" \
   --no-publish "${launches[@]}" "${after[@]}" 2>&1 </dev/null | tee -a "$BENCHGATE_HOME/console.txt" | cut -c1-240
 status=${PIPESTATUS[0]}
 kill "$packer" 2>/dev/null
-for log in "$BENCHGATE_HOME"/state/*/*.log; do [ -f "$log" ] && gzip -c "$log" >"$BENCHGATE_HOME/artifacts/state-$(basename "$(dirname "$log")")-$(basename "$log").gz"; done
 nvidia-smi >"$BENCHGATE_HOME/artifacts/nvidia-smi.txt" 2>/dev/null </dev/null
 pack
 ls -l "$OUT"
