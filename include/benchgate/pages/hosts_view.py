@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
+from pydantic import ValidationError
 from sqlalchemy.engine import Connection
 
 from benchgate import settings
@@ -157,14 +158,8 @@ def _held(living: Sequence[DagRunState], allowed: Collection[str]) -> dict[str, 
     """``host/placement`` -> who is on it, from the records of the launches of runs that go on."""
     held: dict[str, Occupant] = {}
     for run in living:
-        store = RunStore(run_key(run.campaign, run.run_id))
-        record = store.read(store.path("run.json"), RunRecord)
-        ledger = store.read(store.path("ledger.json"), Ledger)
-        if record is None or ledger is None or record.campaign != run.campaign:
-            continue
-        for planned in ledger.launches:
-            launch = store.read(store.launch_path(planned.launch, "launch.json"), LaunchRecord)
-            if launch is None or launch.started_at is None or launch.stopped_at is not None:
+        for launch in _launches_of(run):
+            if launch.started_at is None or launch.stopped_at is not None:
                 continue
             ref = f"{launch.host}/{launch.placement}"
             held[ref] = (
@@ -173,6 +168,20 @@ def _held(living: Sequence[DagRunState], allowed: Collection[str]) -> dict[str, 
                 else Occupant()
             )
     return held
+
+
+def _launches_of(run: DagRunState) -> list[LaunchRecord]:
+    """What is known of a run's launches. A run whose records are damaged says so on its own page, not here."""
+    store = RunStore(run_key(run.campaign, run.run_id))
+    try:
+        record = store.read(store.path("run.json"), RunRecord)
+        ledger = store.read(store.path("ledger.json"), Ledger)
+        if record is None or ledger is None or record.campaign != run.campaign:
+            return []
+        files = [store.launch_path(planned.launch, "launch.json") for planned in ledger.launches]
+        return [launch for file in files if (launch := store.read(file, LaunchRecord)) is not None]
+    except ValidationError:
+        return []
 
 
 def _last(connection: Connection | None, allowed: Collection[str]) -> dict[str, tuple[Row, Row]]:

@@ -8,18 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
+from pydantic import ValidationError
 from sqlalchemy.engine import Connection
+from upath import UPath
 
 from benchgate.artifacts import RunStore
+from benchgate.errors import BenchgateError
 from benchgate.names import run_key
 from benchgate.pages.reading import Row, chunks, one, rows
-from benchgate.records import CellOutcome, EndState, GateResult, Ledger, RunRecord
+from benchgate.records import CellOutcome, EndState, GateResult, Ledger, Record, RunRecord
 from benchgate.warehouse import tables as t
 from benchgate.warehouse.bundle import read_bundle
 from benchgate.warehouse.rows import build_rows
+
+R = TypeVar("R", bound=Record)
 
 
 @dataclass(frozen=True)
@@ -99,17 +104,20 @@ def _loaded(connection: Connection, key: str) -> RunRows | None:
 
 
 def _from_artifacts(store: RunStore) -> RunRows | None:
-    record = store.read(store.path("run.json"), RunRecord)
-    ledger = store.read(store.path("ledger.json"), Ledger)
+    record = _read(store, store.path("run.json"), RunRecord)
+    ledger = _read(store, store.path("ledger.json"), Ledger)
     if record is None or ledger is None:
         return None
-    gates = store.read(store.path("gates.json"), GateResult)
+    gates = _read(store, store.path("gates.json"), GateResult)
     judged = gates is not None
     if gates is None:
         pending = [*(cell.cell for cell in ledger.cells), *ledger.deselected]
         outcomes = [CellOutcome(cell=cell, state=EndState.NOT_RUN, reason=None) for cell in pending]
         gates = GateResult(verdicts=[], quarantine=[], outcomes=outcomes)
-    bundle = read_bundle(store, gates)
+    try:
+        bundle = read_bundle(store, gates)
+    except ValidationError as error:
+        raise _unreadable(store, f"a {error.title}") from None
     made = build_rows(bundle)
     return RunRows(
         run=made["campaign_run"][0],
@@ -124,4 +132,18 @@ def _from_artifacts(store: RunStore) -> RunRows | None:
         loaded=False,
         judged=judged,
         measured={cell.cell: cell.state for cell in bundle.cells},
+    )
+
+
+def _read(store: RunStore, target: UPath, kind: type[R]) -> R | None:
+    try:
+        return store.read(target, kind)
+    except ValidationError:
+        raise _unreadable(store, target.name) from None
+
+
+def _unreadable(store: RunStore, what: str) -> BenchgateError:
+    return BenchgateError(
+        f"run {store.run}: {what} in its artifacts at {store.root} cannot be read",
+        remedy="it is damaged or of another version of Benchgate; clear the task that writes it",
     )

@@ -21,10 +21,10 @@ arms:
   bad-flag: {{placement: local/cpu, expect: did_not_run, args: {{moe-backend: marlin}}}}
 workloads:
   chat:
-    {{dataset: synthetic, prompt_tokens: 32, max_tokens: 16, users: [1, 2], requests: 8, warmup_requests: 1,
-     max_seconds: 45}}
+    {{dataset: synthetic, prompt_tokens: 32, max_tokens: 16, users: [1, 2], requests: 10, warmup_requests: 1,
+     max_seconds: 25}}
 gates:
-  needle: {{context_tokens: 256, depths: [0.5], max_tokens: 32, seed: 20}}
+  needle: {{context_tokens: 160, depths: [0.5], max_tokens: 32, seed: 20}}
 limits: {{start_seconds: 120, stop_seconds: 5}}
 """
 SECRET = """\
