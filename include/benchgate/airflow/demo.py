@@ -104,10 +104,10 @@ def _tell(run: CampaignRun, returncode: int) -> int:
     from benchgate.report.terminal import run_summary
     from benchgate.steps.reporting import report_run
 
-    html = report_run(run.run, settings.warehouse_url())
+    report_run(run.run, settings.warehouse_url())
     _print(run_summary(run.run, settings.warehouse_url()))
     _print("")
-    _print(f"report      {html}")
+    _print(f"report      {run.store.path("report.html")}")
     _print(f"warehouse   {settings.warehouse_url()}")
     _print(f"artifacts   {run.store.root}")
     _print("Airflow UI  make ui   (prints the address and the login)")
