@@ -107,7 +107,7 @@ def _tell(run: CampaignRun, returncode: int) -> int:
     report_run(run.run, settings.warehouse_url())
     _print(run_summary(run.run, settings.warehouse_url()))
     _print("")
-    _print(f"report      {run.store.path("report.html")}")
+    _print(f"report      {run.store.path('report.html')}")
     _print(f"warehouse   {settings.warehouse_url()}")
     _print(f"artifacts   {run.store.root}")
     _print("Airflow UI  make ui   (prints the address and the login)")
