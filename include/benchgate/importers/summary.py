@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 
 from benchgate.importers.errors import groups, unknown_groups
 from benchgate.metrics.latency_verdict import MAX_TOKENS_PER_EVENT, latency_verdict
+from benchgate.metrics.stalls import stalls
+from benchgate.metrics.warm_verdict import WarmVerdict, warm_verdict
+from benchgate.metrics.window import measured_window
 from benchgate.records import CellSummary, Percentiles
 from benchgate.request_record import OK, RequestRecord
 
@@ -32,6 +35,7 @@ class Facts:
     request_rate: float | None = None
     cut_off: int | None = None
     goodput: float | None = None
+    one_clock: bool = False  # the request rows have their times on one clock
     latencies: dict[str, Percentiles | None] = field(default_factory=dict)  # ttft_ms, ttfv_ms, tpot_ms, ..
     notes: list[str] = field(default_factory=list)
 
@@ -49,6 +53,7 @@ def summarise(facts: Facts, records: Sequence[RequestRecord] | None) -> CellSumm
         kinds, grouped = dict(Counter(r.status for r in records if r.is_error)), groups(records)
     else:
         kinds, grouped = unknown_groups(facts.errors or 0)
+    warm = _warm(facts, records, verdict)
     tried = facts.completed + (facts.errors or 0)
     events = sum(record.events for record in successful) or None
     return CellSummary(
@@ -77,6 +82,8 @@ def summarise(facts: Facts, records: Sequence[RequestRecord] | None) -> CellSumm
         queue_ms=facts.latencies.get("queue_ms"),
         latency_verdict=verdict,
         latency_reason=reason,
+        warm_verdict=warm.verdict,
+        warm_reason=warm.reason,
         events=events,
         tokens_per_event=facts.completion_tokens / events if events and facts.completion_tokens else None,
         goodput=facts.goodput,
@@ -100,6 +107,15 @@ def _judge(facts: Facts, successful: Sequence[RequestRecord]) -> tuple[str, str 
     if per_event > MAX_TOKENS_PER_EVENT:
         return "burst", f"{per_event:.1f} tokens came in each event, more than {MAX_TOKENS_PER_EVENT:g}"
     return "valid", None
+
+
+def _warm(facts: Facts, records: Sequence[RequestRecord] | None, verdict: str) -> WarmVerdict:
+    """``not_warm`` when all streams stood still; else unknown: users and the engine's log are not in the file."""
+    window = measured_window(records) if records and facts.one_clock and verdict == "valid" else None
+    if window is None or records is None:
+        return WarmVerdict(None)
+    judged = warm_verdict([], facts.users, stalled=stalls(records), window=window)
+    return judged if judged.verdict == "not_warm" else WarmVerdict(None)
 
 
 def _rate(count: int | None, facts: Facts) -> float | None:

@@ -61,6 +61,7 @@ def _cell(document: Document) -> ImportedCell:
         completion_tokens=document.integer("total_output_tokens"),
         users=users,
         request_rate=rate,
+        one_clock="start_times" in document,
         latencies={ours: _percentiles(document, theirs, completed) for ours, theirs in _LATENCIES.items()},
         notes=notes,
     )
