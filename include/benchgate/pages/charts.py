@@ -33,8 +33,12 @@ def unit_title(metric: str) -> str:
 
 
 def load_charts(levels: Sequence[Level], metric: str) -> list[tuple[str, Markup]]:
-    """One metric over the loads: title and picture for each workload, as the report draws them."""
-    charts = report_charts.load_charts([level for level in levels if level.metric == metric])
+    """One metric over the loads: title and picture for each workload, as the report draws them. One load is no chart."""
+    mine = [level for level in levels if level.metric == metric]
+    loads: dict[str, set[tuple[int | None, float | None]]] = {}
+    for level in mine:
+        loads.setdefault(level.workload, set()).add((level.users, level.request_rate))
+    charts = report_charts.load_charts([level for level in mine if len(loads[level.workload]) > 1])
     return [(chart.title, Markup(draw(chart))) for chart in charts]  # noqa: S704  draw escapes every text
 
 
