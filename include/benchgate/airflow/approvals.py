@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from airflow.providers.standard.operators.hitl import HITLOperator
 from airflow.sdk.exceptions import AirflowSkipException
 
+from benchgate.airflow.pages_link import PageLink
+
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
@@ -23,6 +25,7 @@ class ChangedImageApproval(HITLOperator):
     """
 
     template_fields: Sequence[str] = ("subject", "body")
+    operator_extra_links = (PageLink(),)
 
     def __init__(self, *, host: str, **kwargs: Any) -> None:
         super().__init__(

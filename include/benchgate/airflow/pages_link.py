@@ -18,10 +18,11 @@ class PageLink(BaseOperatorLink):
 
     @property
     def operators(self) -> list[type]:
-        """The operators whose tasks carry the link (asked for by Airflow when it loads the plugin)."""
+        """The operators whose tasks carry the link (asked for by the API server when it shows a DAG)."""
+        from benchgate.airflow.approvals import ChangedImageApproval
         from benchgate.airflow.operators import StepOperator
 
-        return [StepOperator]
+        return [StepOperator, ChangedImageApproval]
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
         """Address of the page, below Airflow's own path."""

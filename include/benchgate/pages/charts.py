@@ -33,7 +33,7 @@ def unit_title(metric: str) -> str:
 
 
 def load_charts(levels: Sequence[Level], metric: str) -> list[tuple[str, Markup]]:
-    """One metric over the loads: title and picture for each workload, as the report draws them. One load is no chart."""
+    """One metric over the loads: title and picture for each workload, as the report draws them; none for one load."""
     mine = [level for level in levels if level.metric == metric]
     loads: dict[str, set[tuple[int | None, float | None]]] = {}
     for level in mine:

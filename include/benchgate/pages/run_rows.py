@@ -6,6 +6,7 @@ write, so that everything behind this module knows one shape only.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -19,7 +20,7 @@ from benchgate.artifacts import RunStore
 from benchgate.errors import BenchgateError
 from benchgate.names import run_key
 from benchgate.pages.reading import Row, chunks, one, rows
-from benchgate.records import CellOutcome, EndState, GateResult, Ledger, Record, RunRecord
+from benchgate.records import Approval, CellOutcome, EndState, GateResult, Ledger, Record, RunRecord
 from benchgate.warehouse import tables as t
 from benchgate.warehouse.bundle import read_bundle
 from benchgate.warehouse.rows import build_rows
@@ -115,7 +116,7 @@ def _from_artifacts(store: RunStore) -> RunRows | None:
         outcomes = [CellOutcome(cell=cell, state=EndState.NOT_RUN, reason=None) for cell in pending]
         gates = GateResult(verdicts=[], quarantine=[], outcomes=outcomes)
     try:
-        bundle = read_bundle(store, gates)
+        bundle = read_bundle(store, gates, approvals=_approvals(store))
     except ValidationError as error:
         raise _unreadable(store, f"a {error.title}") from None
     made = build_rows(bundle)
@@ -133,6 +134,17 @@ def _from_artifacts(store: RunStore) -> RunRows | None:
         judged=judged,
         measured={cell.cell: cell.state for cell in bundle.cells},
     )
+
+
+def _approvals(store: RunStore) -> list[Approval]:
+    """Answers that people gave while the run goes on."""
+    try:
+        written = json.loads(store.path("approvals.json").read_text())
+        return [Approval.model_validate(answer) for answer in written]
+    except FileNotFoundError:
+        return []
+    except (ValueError, TypeError):
+        raise _unreadable(store, "approvals.json") from None
 
 
 def _read(store: RunStore, target: UPath, kind: type[R]) -> R | None:

@@ -12,7 +12,7 @@ from benchgate.artifacts import RunStore
 from benchgate.errors import BenchgateError
 from benchgate.names import run_key
 from benchgate.pages.run_view import DagRunState, RunView, run_view
-from benchgate.records import GateResult, LaunchRecord, PlannedLaunch
+from benchgate.records import Approval, GateResult, LaunchRecord, PlannedLaunch
 from tests.support.runs import all_published, campaign, cell_record, failed_launch, launch_record, ledger_of, run_record
 
 RUN_ID = "manual__2026-11-30T12:00:00+00:00"
@@ -173,6 +173,23 @@ def test_a_run_before_its_plan_is_only_what_airflow_says(benchgate_home: Path) -
     view = _look()
 
     assert (view.head.state, view.grid) == ("running", None)
+
+
+def test_an_answer_is_shown_while_the_run_goes_on(store: RunStore) -> None:
+    answer = Approval(point="changed_image", approved=True, by="ada", at="2026-11-30T02:05:00+00:00", note="h200")
+    store.write_json(store.path("approvals.json"), [answer.model_dump()])
+
+    approval = _look().approvals[0]
+
+    assert (approval.by, approval.at, approval.approved) == ("ada", "2026-11-30T02:05:00Z", True)
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"point": "changed_image"}', "null"])
+def test_damaged_answers_are_not_taken_for_none(store: RunStore, text: str) -> None:
+    store.write_text(store.path("approvals.json"), text)
+
+    with pytest.raises(BenchgateError, match=r"approvals\.json"):
+        _look()
 
 
 def test_a_damaged_record_is_named_and_not_taken_for_an_empty_one(store: RunStore) -> None:
