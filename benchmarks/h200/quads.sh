@@ -27,5 +27,6 @@ if [ "$gpus" -lt "$needed" ]; then
   echo "quads.sh: $needed GPUs are needed and this machine has $gpus" >&2
   exit 3
 fi
-rm -rf /tmp/plugins && cp -r "$PLUGINS" /tmp/plugins || exit 3
+served=${SERVED_PLUGINS:-/tmp/plugins}   # where the campaign has its servers look
+rm -rf "$served" && cp -r "$PLUGINS" "$served" || exit 3
 exec bash "$here/benchmarks/h200/arm.sh" "$campaign" "$run" "$limit" "${launches[@]}"
