@@ -64,6 +64,7 @@ class Lane:
 
 
 EVERYTHING = Selection()
+MOST_REPEATS = 100  # as in a campaign file
 
 
 def launches_of(campaign: CampaignSpec) -> list[PlannedLaunch]:
@@ -172,6 +173,8 @@ def check_selection(campaign: CampaignSpec, selection: Selection) -> None:
                 problems.append(f"there is no {what} {str(name)!r}{close} There is: {', '.join(texts) or 'none'}")
     if selection.repeats is not None and selection.repeats < 1:
         problems.append(f"repeats must be at least 1; is {selection.repeats}")
+    if selection.repeats is not None and selection.repeats > MOST_REPEATS:
+        problems.append(f"repeats must be at most {MOST_REPEATS}; is {selection.repeats}")
     if problems:
         raise BenchgateError(f"campaign {campaign.campaign}: {'; '.join(problems)}")
 

@@ -203,7 +203,7 @@ class CampaignSpec(Model):
     secrets: list[str] = []  # names, e.g. HF_TOKEN: from an Airflow connection/variable or the environment
     arms: dict[Name, ArmSpec] = Field(min_length=1)
     swap_placements: bool = False
-    repeats: int = Field(1, ge=1)
+    repeats: int = Field(1, ge=1, le=100)  # more is a typing mistake: a night has no room for it
     workloads: dict[Name, WorkloadSpec] = Field(min_length=1)
     gates: Gates = Gates()
     limits: ServerLimits = ServerLimits()

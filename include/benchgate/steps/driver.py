@@ -59,6 +59,12 @@ def drive(
     else:
         run = planning.plan_run(campaign_file, run_id, trigger)
     say(f"{run.run}: {len(run.ledger.launches)} launches, {len(run.ledger.cells)} cells")
+    known = {launch.launch for launch in run.ledger.launches} | {launch.arm for launch in run.ledger.launches}
+    unknown = [name for name in options.launches or () if name not in known]
+    if unknown:
+        raise BenchgateError(
+            f"run {run.run} plans no launch {', '.join(unknown)}", remedy=f"it plans: {', '.join(sorted(known))}"
+        )
     if not options.publish_only:
         _seed(run, options, say)
         lanes = [] if run.record.state == "nothing_new" else launch_order(run.ledger, run.inventory)

@@ -153,6 +153,7 @@ class TestPlan:
             (["--users", "many"], 1, "users must be whole numbers; got 'many'"),
             (["--users", "7"], 1, "there is no number of users '7'"),
             (["--repeats", "0"], 1, "repeats must be at least 1"),
+            (["--repeats", "1000000000"], 1, "repeats must be at most 100"),
         ],
     )
     def test_a_wrong_choice_is_told_in_one_line(self, capsys, arguments, code, says):
