@@ -21,7 +21,7 @@ arms:
   bad-flag: {{placement: local/cpu, expect: did_not_run, args: {{moe-backend: marlin}}}}
 workloads:
   chat:
-    {{dataset: synthetic, prompt_tokens: 32, max_tokens: 16, users: [1, 2], requests: 10, warmup_requests: 1,
+    {{dataset: synthetic, prompt_tokens: 32, max_tokens: 16, users: [1, 2], requests: 6, warmup_requests: 1,
      max_seconds: 25}}
 gates:
   needle: {{context_tokens: 160, depths: [0.5], max_tokens: 32, seed: 20}}
