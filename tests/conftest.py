@@ -20,3 +20,15 @@ def benchgate_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("BENCHGATE_ARTIFACTS", "BENCHGATE_WAREHOUSE", "BENCHGATE_INCLUDE", "BENCHGATE_HOSTS"):
         monkeypatch.delenv(name, raising=False)
     return home
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Fast tests first, the browser last: its driver keeps an event loop running in this thread until the end."""
+
+    def turn(item: pytest.Item) -> int:
+        path = item.path.as_posix()
+        if "/integration/ui/" in path or item.get_closest_marker("browser"):
+            return 3
+        return 0 if "/tests/unit/" in path else 1 if "/tests/dags/" in path else 2
+
+    items.sort(key=turn)
