@@ -18,7 +18,7 @@ from benchgate.spec.placing_rules import placing_complaints
 from benchgate.spec.rules import Complaint
 from benchgate.spec.sources import Sources, sources_complaints
 from benchgate.spec.violations import problems_of
-from benchgate.spec.yaml_document import Document, YamlPath, read_document
+from benchgate.spec.yaml_document import Document, YamlPath, read_document, read_text
 
 M = TypeVar("M", bound=Model)
 
@@ -42,6 +42,16 @@ def load_campaign(path: str | Path, inventory: Inventory | None = None) -> Campa
         SpecError: all that is wrong with the file.
     """
     return read_campaign(path, inventory).spec
+
+
+def campaign_of(text: str) -> CampaignSpec:
+    """A campaign as a run keeps it: the text of its file, read by the same rules.
+
+    Raises:
+        SpecError: it is none, or was written for another version.
+    """
+    document = read_text("campaign", text, written=_is_environment, unambiguous=_is_argument)
+    return _load(document, CampaignSpec, campaign_complaints).spec
 
 
 def load_inventory(path: str | Path) -> Inventory:

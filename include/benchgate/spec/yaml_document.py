@@ -80,8 +80,22 @@ def read_document(
         SpecError: the file cannot be read as such YAML. Problems that leave the rest readable (a duplicate key) are
             in ``Document.problems`` instead, so that they are reported together with those of the content.
     """
-    file = str(path)
-    node = _compose(file, _text(path))
+    return read_text(str(path), _text(path), written=written, unambiguous=unambiguous)
+
+
+def read_text(
+    file: str,
+    text: str,
+    *,
+    written: Callable[[YamlPath], bool] = _never,
+    unambiguous: Callable[[YamlPath], bool] = _never,
+) -> Document:
+    """:func:`read_document` of what was read already; problems name it ``file``.
+
+    Raises:
+        SpecError: as there.
+    """
+    node = _compose(file, text)
     if not isinstance(node, yaml.MappingNode):
         raise SpecError([SpecProblem(file, node.start_mark.line + 1, "", "must be a mapping of keys at its top level")])
     document = Document(file, None, {(): node.start_mark.line + 1})

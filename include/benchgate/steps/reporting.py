@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import yaml
-from pydantic import ValidationError
-
 from benchgate.artifacts import RunStore
-from benchgate.spec.campaign import CampaignSpec
+from benchgate.errors import SpecError
+from benchgate.spec.load import campaign_of
 from benchgate.steps.client_args import bench_args
 
 if TYPE_CHECKING:
     from benchgate.analysis.findings_of_run import RunFindings
     from benchgate.report.model import LedgerRow, RunReport
+    from benchgate.spec.campaign import CampaignSpec
 
 
 def report_run(run: str, url: str | None = None, *, store: RunStore | None = None) -> str:
@@ -97,9 +96,8 @@ def load_sources_into_warehouse(url: str | None = None) -> int:
 def client_commands(made: RunReport) -> Mapping[str, Sequence[str]]:
     """Cell key -> arguments of the load generator that measured it; empty without a readable campaign file."""
     try:
-        written = yaml.safe_load(made.header.campaign_yaml)
-        spec = CampaignSpec.model_validate(written)
-    except (yaml.YAMLError, ValidationError):
+        spec = campaign_of(made.header.campaign_yaml)
+    except SpecError:
         return {}
     return {row.cell: _arguments(spec, row) for row in made.ledger if row.workload in spec.workloads}
 

@@ -7,12 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-import yaml
-from pydantic import ValidationError
 from upath import UPath
 
 from benchgate.artifacts import RunStore
-from benchgate.errors import WarehouseError
+from benchgate.errors import SpecError, WarehouseError
 from benchgate.names import launch_key, parse_cell_key
 from benchgate.records import (
     Approval,
@@ -27,6 +25,7 @@ from benchgate.records import (
     RunRecord,
 )
 from benchgate.spec.campaign import CampaignSpec
+from benchgate.spec.load import campaign_of
 
 
 @dataclass(frozen=True)
@@ -98,9 +97,8 @@ class RunBundle:
 @lru_cache(maxsize=8)
 def _parsed(text: str) -> CampaignSpec | None:
     try:
-        written = yaml.safe_load(text)
-        return CampaignSpec.model_validate(written) if isinstance(written, dict) else None
-    except (yaml.YAMLError, ValidationError):
+        return campaign_of(text)
+    except SpecError:
         return None
 
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 
 import sqlalchemy as sa
-import yaml
-from pydantic import ValidationError
 from sqlalchemy.engine import Connection
 
-from benchgate.spec.campaign import CampaignSpec
+from benchgate.errors import SpecError
+from benchgate.spec.load import campaign_of
 from benchgate.warehouse import tables as t
 from benchgate.warehouse.connect import open_warehouse, reading, shown, writing
 from benchgate.warehouse.migrate import require_current
@@ -83,8 +82,8 @@ def _kept_nights(connection: Connection) -> Mapping[str, int]:
     kept = {}
     for campaign, text in rows:
         try:
-            kept[campaign] = CampaignSpec.model_validate(yaml.safe_load(text)).keep_requests_nights
-        except (yaml.YAMLError, ValidationError):
+            kept[campaign] = campaign_of(text).keep_requests_nights
+        except SpecError:
             continue  # imported, or written for another version: the default holds
     return kept
 

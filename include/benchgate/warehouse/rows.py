@@ -219,7 +219,7 @@ def _cell_rows(bundle: RunBundle, rows: Rows) -> None:
                 reason=outcome.reason,
                 refused_by=", ".join(dict.fromkeys(rules)) or None if refused else None,
                 endpoint=workload.endpoint if workload else None,
-                requests_planned=workload.requests if workload else None,
+                requests_planned=workload.requests_at(planned.users) if workload else None,
                 **cell_facts(planned, record),
             )
         )
