@@ -3,8 +3,8 @@
     python benchmarks/h200/pack.py OUT RUN_FOLDER .. [--warehouse URL]
 
 Writes cells, stalls and launches, and from a warehouse comparisons and what other clients measured. RUN_FOLDER is a
-run's folder of artifacts; URL the warehouse that the runs and the imported results were loaded into. Warm verdicts
-are judged anew from the request records; what was said on the machine stands beside them.
+run's folder of artifacts; URL the warehouse that the runs and the imported results were loaded into. Warm verdicts are
+judged anew from the request records; what was said on the machine stands beside them.
 """
 
 from __future__ import annotations
