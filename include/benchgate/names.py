@@ -58,6 +58,16 @@ def parse_cell_key(cell: str) -> tuple[str, str, str, str, int | None, float | N
     return arm, host, placement, workload, int(users) if users else None, float(rate) if rate else None, int(repeat)
 
 
+def launch_group(arm: str, host: str, placement: str) -> str:
+    """Task group of a launch in its campaign's DAG."""
+    return slug(f"{arm}--{host}--{placement}").replace(".", "-")
+
+
+def measure_task(workload: str, load: str, repeat: int) -> str:
+    """Task, within its launch's group, that measures a cell; ``load`` is its :func:`load_label`."""
+    return f"measure_{workload}_{load.replace('.', '_')}_r{repeat}"
+
+
 def stable_id(*parts: str) -> int:
     """A positive 63-bit id that depends only on ``parts``: loading the same run twice meets the same rows.
 

@@ -16,7 +16,7 @@ from benchgate.airflow.docs import TASK_NOTES, campaign_doc
 from benchgate.airflow.operators import StepOperator
 from benchgate.airflow.params import campaign_params
 from benchgate.errors import SpecError, SpecProblem
-from benchgate.names import load_label, slug
+from benchgate.names import launch_group, load_label, measure_task, slug
 from benchgate.plan import build_ledger, launch_order, measuring_order
 from benchgate.records import Ledger, PlannedLaunch
 from benchgate.spec.campaign import CampaignSpec
@@ -146,7 +146,7 @@ def _launch_group(
     limits = campaign.limits
     queue = inventory.hosts[launch.host].queue
     common: dict[str, object] = {"launch": launch.launch, **({"queue": queue} if queue else {})}
-    group_id = slug(f"{launch.arm}--{launch.host}--{launch.placement}").replace(".", "-")
+    group_id = launch_group(launch.arm, launch.host, launch.placement)
     note = campaign.arms[launch.arm].note
     with TaskGroup(
         group_id, tooltip=f"{launch.arm} @ {launch.host}/{launch.placement}" + (f": {note}" if note else "")
@@ -160,10 +160,9 @@ def _launch_group(
         preflight >> start >> ready >> prove >> needle
         previous = needle
         for cell in measuring_order(cell for cell in ledger.cells if cell.launch == launch.launch):
-            load = load_label(cell.users, cell.request_rate).replace(".", "_")
             workload = campaign.workloads[cell.workload]
             task = make(
-                f"measure_{cell.workload}_{load}_r{cell.repeat}",
+                measure_task(cell.workload, load_label(cell.users, cell.request_rate), cell.repeat),
                 "measure",
                 cell=cell.cell,
                 # a cell that failed does not stop the next one; a launch that may not be measured skips them all

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from benchgate.names import slug
-
-
-def launch_group(arm: str, host: str, placement: str) -> str:
-    """Task group of a launch."""
-    return slug(f"{arm}--{host}--{placement}").replace(".", "-")
+from benchgate.names import launch_group, measure_task
 
 
 def launch_task(launch: Mapping[str, Any], step: str) -> str:
@@ -20,8 +15,7 @@ def launch_task(launch: Mapping[str, Any], step: str) -> str:
 
 def cell_task(cell: Mapping[str, Any]) -> str:
     """Task that measures a cell."""
-    load = str(cell["load_label"]).replace(".", "_")
-    return launch_task(cell, f"measure_{cell['workload']}_{load}_r{cell['repeat']}")
+    return launch_task(cell, measure_task(cell["workload"], str(cell["load_label"]), cell["repeat"]))
 
 
 def telling_task(launch: Mapping[str, Any]) -> str:
