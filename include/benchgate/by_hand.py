@@ -86,7 +86,7 @@ def _container(campaign: CampaignSpec, host: HostSpec, place: PlacementSpec, arm
             env=campaign.env_of(arm),
             host="0.0.0.0",  # noqa: S104  inside the container
             port=place.port,
-            gpu_count=_gpu_count(place),
+            gpu_count=place.gpu_count,
             vocab_dir=vocab_dir,
             in_container=True,
             image_entrypoint=IMAGE_ENTRYPOINTS.get(engine_name, []),
@@ -122,7 +122,7 @@ def _process(campaign: CampaignSpec, host: HostSpec, place: PlacementSpec, arm: 
             env=campaign.env_of(arm),
             host="127.0.0.1",
             port=place.port or "PORT",
-            gpu_count=_gpu_count(place),
+            gpu_count=place.gpu_count,
             vocab_dir=host.vocab_dir,
             in_container=False,
             offline=False,
@@ -166,7 +166,3 @@ def _args_with_revision(campaign: CampaignSpec, arm: str) -> dict[str, ArgValue]
     if model.source is None and model.revision != "main" and campaign.engine_of(arm) in {"vllm", "sglang"}:
         args.setdefault("revision", model.revision)
     return args
-
-
-def _gpu_count(place: PlacementSpec) -> int:
-    return 0 if place.gpus == ["all"] else len(place.gpus)

@@ -55,14 +55,14 @@ class ChangedImageApproval(HITLOperator):
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
         """Keep who answered and when; a *no* ends the run as one that had nothing it may measure."""
         from benchgate.names import run_key
-        from benchgate.steps.approving import end_rejected
+        from benchgate.steps.context import CampaignRun
 
         answer = super().execute_complete(context, event)
         key = run_key(context["dag"].dag_id, context["run_id"])
         approval = keep_answer(key, "changed_image", answer, note=self.host)
         if not approval.approved:
             reason = f"the changed image was rejected by {approval.by or 'nobody in time'}"
-            end_rejected(key, reason)
+            CampaignRun(key).end_nothing_new(reason)
             raise AirflowSkipException(reason)
         return "approved"
 

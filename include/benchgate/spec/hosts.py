@@ -38,6 +38,11 @@ class PlacementSpec(Model):
     numa: Index | None = None
     note: str | None = None  # e.g. "one NVLink quad"
 
+    @property
+    def gpu_count(self) -> int:
+        """How many GPUs the placement has; 0 without any, and for ``all``, which the host alone knows."""
+        return 0 if self.gpus == ["all"] else len(self.gpus)
+
 
 class HostSpec(Model):
     """One Docker Engine, or this machine without Docker (``kind: process``)."""

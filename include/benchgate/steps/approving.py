@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from benchgate.records import Approval, RunRecord
+from benchgate.records import Approval
 from benchgate.steps.context import CampaignRun
 
 
@@ -24,10 +24,3 @@ def keep_approval(key: str, approval: Approval, url: str | None = None) -> None:
     known = [*approvals_of(run), approval]
     run.store.write_json(run.store.path("approvals.json"), [item.model_dump(mode="json") for item in known])
     add_approval(key, approval, url)
-
-
-def end_rejected(key: str, reason: str) -> None:
-    """A person said no: nothing of the run is measured, and every cell says why."""
-    run = CampaignRun(key)
-    record = RunRecord.model_validate({**dict(run.record), "state": "nothing_new", "nothing_new_reason": reason})
-    run.store.write(run.store.path("run.json"), record)

@@ -77,6 +77,22 @@ class CampaignRun:
         """The campaign as it was written when the run was planned."""
         return load_campaign(self._local_copy("campaign.yaml"), self.inventory)
 
+    def update_record(self, **changes: object) -> RunRecord:
+        """Change fields of the run's own record, in the artifacts and as this object sees it."""
+        record = RunRecord.model_validate({**dict(self.record), **changes})
+        self.store.write(self.store.path("run.json"), record)
+        self.__dict__["record"] = record  # where cached_property keeps it
+        return record
+
+    def end_nothing_new(self, reason: str) -> RunRecord:
+        """Nothing of the run is measured, and every cell says why."""
+        return self.update_record(state="nothing_new", nothing_new_reason=reason)
+
+    def image_of(self, launch: PlannedLaunch) -> str | None:
+        """The image that a launch runs, as the campaign writes it; None on a process host."""
+        host, _ = self.places(launch)
+        return self.campaign.image_of(launch.arm) if host.kind == "docker" else None
+
     def host(self, name: str) -> Host:
         """The driver of a host."""
         return get_host(name, self.inventory)

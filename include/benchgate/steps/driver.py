@@ -14,15 +14,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchgate.artifacts import RunStore
 from benchgate.errors import BenchgateError
 from benchgate.names import run_key
 from benchgate.plan import launch_order, measuring_order
-from benchgate.records import RunRecord
 from benchgate.spec.load import load_campaign
 from benchgate.steps import launching, measuring, needles, planning, proving, publishing, readiness, seeding
-from benchgate.steps.context import CampaignRun, owner_is_gone
+from benchgate.steps.context import CampaignRun
 from benchgate.steps.launching import Say
+from benchgate.steps.leftovers import recorded_as_over
 
 _INTERRUPT_GRACE_S = 10.0  # who interrupts has little time left
 
@@ -162,7 +161,7 @@ def _launch(run: CampaignRun, key: str, options: DriverOptions, say: Say, over: 
 
     say(f"--- {key}")
     try:
-        launching.preflight(run, key, run_is_over=lambda other: _is_over(other, run.run), say=say)
+        launching.preflight(run, key, run_is_over=lambda other: other != run.run and recorded_as_over(other), say=say)
         go_on()
         launching.start_server(run, key, secret_values=dict(options.secrets), say=say)
         go_on()
@@ -211,12 +210,6 @@ def _beside(run: CampaignRun, key: str, command: str, say: Say) -> None:
             check=False,
         ).returncode
     say(f"beside: {command!r} ended with exit code {code}; its results are in {folder}")
-
-
-def _is_over(other: str, this: str) -> bool:
-    store = RunStore(other)
-    record = store.read(store.path("run.json"), RunRecord)
-    return other != this and record is not None and (record.state != "running" or owner_is_gone(record))
 
 
 _saying = threading.Lock()

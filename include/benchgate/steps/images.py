@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from benchgate.records import RunRecord, SeedFact
+from benchgate.records import SeedFact
 from benchgate.seeding.image import nothing_new, registry_login, resolve_image
 from benchgate.steps.context import CampaignRun
 from benchgate.steps.seeding import docker_host, with_more
@@ -102,9 +102,7 @@ def pull_images(
     reason = _nothing_new(run, published)
     if reason:
         say(reason)
-        record = RunRecord.model_validate({**dict(run.record), "state": "nothing_new", "nothing_new_reason": reason})
-        run.store.write(run.store.path("run.json"), record)
-        run.__dict__["record"] = record
+        run.end_nothing_new(reason)
     return facts
 
 
@@ -112,7 +110,7 @@ def _nothing_new(run: CampaignRun, published: Callable[[str], set[str]]) -> str 
     """Judged once every host knows its images, and only while nothing was started: one new image anywhere is enough."""
     campaign, digests = run.campaign, []
     for launch in run.ledger.launches:
-        image = campaign.image_of(launch.arm) if run.inventory.hosts[launch.host].kind == "docker" else None
+        image = run.image_of(launch)
         pinned = run.seeds(launch.host).images.get(image) if image else None
         if pinned is None or run.launch_record(launch.launch) is not None:
             return None

@@ -81,10 +81,7 @@ def verdict(run: CampaignRun, *, say: Say = print) -> None:
 
 def finish_run(run: CampaignRun, state: str) -> RunRecord:
     """Write how the run ended. Its lifetime is over with this: what is left of it on a host may be removed."""
-    record = RunRecord.model_validate({**dict(run.record), "state": state, "ended_at": run.record.ended_at or now()})
-    run.store.write(run.store.path("run.json"), record)
-    run.__dict__["record"] = record
-    return record
+    return run.update_record(state=state, ended_at=run.record.ended_at or now())
 
 
 def summary_lines(outcomes: list[CellOutcome]) -> list[str]:

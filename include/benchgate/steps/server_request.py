@@ -24,9 +24,9 @@ def server_spec(run: CampaignRun, launch_key: str, secret_values: dict[str, str]
         BenchgateError: the arm's settings can never work, or a seed is missing.
     """
     launch = run.launch(launch_key)
-    campaign, (host, placement) = run.campaign, run.places(run.launch(launch_key))
+    campaign, (host, placement) = run.campaign, run.places(launch)
     seeds, model = run.seeds(launch.host), run.campaign.model_of(launch.arm)
-    image = campaign.image_of(launch.arm) if host.kind == "docker" else None
+    image = run.image_of(launch)
     key = model_key(model.id, model.revision)
     if key not in seeds.models:
         raise BenchgateError(f"model {key} was not seeded on host {launch.host}", remedy="run the seed step first")
@@ -40,7 +40,7 @@ def server_spec(run: CampaignRun, launch_key: str, secret_values: dict[str, str]
             env=campaign.env_of(launch.arm),
             host="0.0.0.0" if in_container else "127.0.0.1",  # noqa: S104  inside its own network namespace
             port=placement.port or "{port}",
-            gpu_count=0 if "all" in placement.gpus else len(placement.gpus),  # 0: the host alone knows
+            gpu_count=placement.gpu_count,
             vocab_dir=seeds.vocab_dir,
             in_container=in_container,
         )
@@ -70,8 +70,7 @@ def begin_launch(run: CampaignRun, launch_key: str, *, attempt: int = 1) -> Laun
     launch = run.launch(launch_key)
     campaign, (_, placement) = run.campaign, run.places(launch)
     model, seeds = campaign.model_of(launch.arm), run.seeds(launch.host)
-    host, _ = run.places(launch)
-    image = campaign.image_of(launch.arm) if host.kind == "docker" else None
+    image = run.image_of(launch)
     key = model_key(model.id, model.revision)
     return run.save_launch(
         LaunchRecord(
