@@ -26,7 +26,8 @@ class ResolvedImage:
 
     host: str
     reference: str  # as the campaign writes it
-    pinned: str  # repo@sha256:.., the only name that the run uses
+    # repo@sha256:.., the only name that the run uses; the image's own id when it was built there and never pushed
+    pinned: str
     digest: str
     previous_digest: str | None  # what the tag was on this host before; None: it was not there, or it is pinned
     engine_version: str | None  # None: the image does not say; the server's log will
@@ -40,11 +41,15 @@ class ResolvedImage:
         """Whether the tag means another image than before on this host."""
         return self.previous_digest is not None and self.previous_digest != self.digest
 
+    @property
+    def source(self) -> str:
+        """The repository, or where it was built."""
+        repository, at, _ = self.pinned.partition("@")
+        return repository if at else f"built on host {self.host}"
+
     def seed_fact(self) -> SeedFact:
         """The fact for the run's record."""
-        return SeedFact(
-            kind="image", name=self.reference, digest=self.digest, source=self.pinned.partition("@")[0], note=self.note
-        )
+        return SeedFact(kind="image", name=self.reference, digest=self.digest, source=self.source, note=self.note)
 
 
 def registry_login(values: Mapping[str, str], *, prefix: str = "REGISTRY") -> RegistryLogin | None:
@@ -85,6 +90,11 @@ def version_in_image(config: Mapping[str, Any]) -> tuple[str, Evidence] | None:
     return None
 
 
+def digest_in(pinned: str) -> str:
+    """``sha256:..`` of an image's unchanging name: behind ``repo@``, or the whole of an image id."""
+    return pinned.rpartition("@")[2]
+
+
 def nothing_new(digests: Collection[str], published: Collection[str], *, force: bool) -> str | None:
     """Why a run has nothing to measure: every image of it was published by an earlier run. None: measure.
 
@@ -118,7 +128,8 @@ def resolve_image(
             the host any more.
 
     Raises:
-        PullFailed: no such tag, no login, no space, registry unreachable, and no earlier digest may or can be used.
+        PullFailed: no such tag, no login, no space, registry unreachable, and no earlier digest (nor an image of that
+            tag that was built on the host) may or can be used.
         HostError: the Docker Engine does not answer.
     """
     if login is None and engine.connection.registry_username and engine.connection.registry_password:
@@ -136,9 +147,15 @@ def resolve_image(
             found = reference.digest or said.digest or _local_digest(engine, reference)
             pulled = True
         except PullFailed as error:
-            found = _last_usable(engine, reference, previous, last_digest) if on_pull_failure == "use_last" else None
-            if found is None:
+            if on_pull_failure != "use_last":
                 raise
+            found = _last_usable(engine, reference, previous, last_digest)
+            if found is None:
+                built = _built_here(engine, image, reference)
+                if built is None:
+                    raise
+                report(f"{engine.host}: {image} is in no registry; {built.note}")
+                return built
             note = secrets.mask(f"pull failed ({error.kind.value}), last digest used: {error.message}")
             report(f"{engine.host}: {note}")
         if found is None:
@@ -168,13 +185,29 @@ def _described(
             f"host {engine.host}: {pinned} is not there although its pull ended well",
             remedy="another process removed it; start the run again",
         )
+    resolved = _resolved(engine, image, pinned, details, previous=previous, pulled=pulled, note=note)
+    if resolved.moved:
+        report(f"{engine.host}: {reference} moved from {previous} to {digest}")
+    return resolved
+
+
+def _resolved(
+    engine: DockerEngine,
+    image: str,
+    pinned: str,
+    details: Mapping[str, Any],
+    *,
+    previous: str | None = None,
+    pulled: bool = False,
+    note: str | None = None,
+) -> ResolvedImage:
     config = details.get("Config") or {}
     version = version_in_image(config)
-    resolved = ResolvedImage(
+    return ResolvedImage(
         host=engine.host,
         reference=image,
         pinned=pinned,
-        digest=digest,
+        digest=digest_in(pinned),
         previous_digest=previous,
         engine_version=version[0] if version else None,
         engine_version_evidence=version[1] if version else None,
@@ -182,9 +215,18 @@ def _described(
         pulled=pulled,
         note=note,
     )
-    if resolved.moved:
-        report(f"{engine.host}: {reference} moved from {previous} to {digest}")
-    return resolved
+
+
+def _built_here(engine: DockerEngine, image: str, reference: ImageReference) -> ResolvedImage | None:
+    """What the tag means on this host when no registry ever had it: its id, which is a digest over its content.
+
+    None: it is not there, it is asked for by a registry's digest, or it did come from a registry.
+    """
+    details = None if reference.pinned else _inspect(engine, str(reference))
+    if details is None or details.get("RepoDigests"):
+        return None
+    note = "the image that was built on this host is used, by its id"
+    return _resolved(engine, image, str(details["Id"]), details, note=note)
 
 
 def _inspect(engine: DockerEngine, name: str) -> dict[str, Any] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from benchgate.records import SeedFact
-from benchgate.seeding.image import nothing_new, registry_login, resolve_image
+from benchgate.seeding.image import digest_in, nothing_new, registry_login, resolve_image
 from benchgate.steps.context import CampaignRun
 from benchgate.steps.seeding import docker_host, with_more
 
@@ -15,7 +15,7 @@ Say = Callable[[str], None]
 def published_digests(campaign: str, url: str | None = None) -> set[str]:
     """Image digests (``sha256:..``) that earlier runs of a campaign published a cell with; none without a warehouse."""
     found = _ask("SELECT DISTINCT image_digest FROM published_cell WHERE campaign = :campaign", url, campaign=campaign)
-    return {digest.partition("@")[2] or digest for digest in found}
+    return {digest_in(digest) for digest in found}
 
 
 def last_used_digest(campaign: str, image: str, url: str | None = None) -> str | None:
@@ -28,7 +28,7 @@ def last_used_digest(campaign: str, image: str, url: str | None = None) -> str |
         campaign=campaign,
         image=image,
     )
-    return (found[0].partition("@")[2] or found[0]) if found else None
+    return digest_in(found[0]) if found else None
 
 
 def _ask(query: str, url: str | None, **values: str) -> list[str]:
@@ -114,5 +114,5 @@ def _nothing_new(run: CampaignRun, published: Callable[[str], set[str]]) -> str 
         pinned = run.seeds(launch.host).images.get(image) if image else None
         if pinned is None or run.launch_record(launch.launch) is not None:
             return None
-        digests.append(pinned.partition("@")[2])
+        digests.append(digest_in(pinned))
     return nothing_new(digests, published(campaign.campaign), force=bool(run.record.trigger.get("force")))

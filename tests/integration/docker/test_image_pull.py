@@ -234,3 +234,24 @@ def test_a_remote_host_pulls_from_a_registry_of_the_site(
 
     assert resolved.digest == digest
     assert resolved.engine_version == "1.2.3"
+
+
+def test_an_image_that_was_built_on_the_host_is_used_by_its_id_where_that_is_allowed(engine: DockerEngine) -> None:
+    image = "localhost/benchgate-test/built-here:1"  # nobody can publish under this name: localhost is no registry
+    base_image.build(engine.api, image, f"FROM {base_image.TEST_SERVER}\nLABEL io.benchgate.engine.version=b7\n", {})
+    lines: list[str] = []
+
+    with pytest.raises(PullFailed):
+        resolve_image(engine, image, report=lines.append)
+    used = resolve_image(engine, image, on_pull_failure="use_last", report=lines.append)
+    found = engine.api.inspect_image(used.pinned)
+    forget(engine, image)
+    with pytest.raises(PullFailed):
+        resolve_image(engine, image, on_pull_failure="use_last", report=lines.append)
+
+    assert used.pinned == used.digest == found["Id"]
+    assert used.engine_version == "b7"
+    assert not used.moved
+    assert used.seed_fact().source == f"built on host {engine.host}"
+    assert "built on this host" in str(used.note)
+    assert any("in no registry" in line for line in lines)
