@@ -32,11 +32,15 @@ endif
 demo: $(STAMP)  ## run a real campaign through Airflow on this machine: SQLite, no Docker, no GPU
 	@exec $(BIN)/python -m benchgate demo
 
+# Unit tests share nothing and run on every core; real servers, browsers and daemons want the machine for themselves.
 test: $(STAMP) lint  ## everything that can be tested here; what is missing is skipped with its reason
-	@exec $(BIN)/python -m pytest $(PYTEST_ARGS)
+	@status=0; \
+	$(BIN)/python -m pytest tests/unit tests/dags -n auto --dist loadfile $(PYTEST_ARGS) || status=$$?; \
+	$(BIN)/python -m pytest tests/integration $(PYTEST_ARGS) || status=$$?; \
+	exit $$status
 
 unit: $(STAMP)  ## fast tests only
-	@exec $(BIN)/python -m pytest tests/unit $(PYTEST_ARGS)
+	@exec $(BIN)/python -m pytest tests/unit -n auto --dist loadfile $(PYTEST_ARGS)
 
 lint: $(STAMP)  ## ruff, mypy and the dependency arrows
 	@$(BIN)/ruff format --check -q . && $(BIN)/ruff check -q .
