@@ -1,18 +1,91 @@
-"""The artifact store of a campaign run: a folder by default, object storage by URL. One place that names the files."""
+"""The artifact store of a campaign run: a folder by default, object storage by URL. One place that names the files.
+
+Every read and write goes through :class:`RunStore`, so that a store that is away, refuses the credentials or has no
+such bucket is told in one line (``ArtifactError``), whoever was reading.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, Any, TypeVar
 
+from pydantic import ValidationError
 from upath import UPath
 
-from benchgate import settings
+from benchgate import secrets, settings
+from benchgate.errors import ArtifactError, DamagedArtifact
 from benchgate.names import slug
 from benchgate.records import Record
 
 R = TypeVar("R", bound=Record)
+
+_LOCAL = ("", "file", "local")
+_S3 = ("s3://", "s3a://")
+# Tasks on other machines write while this process reads, so no listing is kept. A store that is away is asked three
+# times in about ten seconds; a request of a task is worth that, and a page of the UI must not hang for minutes.
+_S3_OPTIONS: Mapping[str, Any] = {
+    "use_listings_cache": False,
+    "config_kwargs": {
+        "connect_timeout": 5,
+        "read_timeout": 60,
+        "retries": {"max_attempts": 3, "mode": "standard"},
+    },
+}
+_CREDENTIALS = (
+    "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or a profile or role) for every component, and AWS_ENDPOINT_URL "
+    "for a store that is not Amazon's"
+)
+
+
+def artifacts_root(url: str | None = None) -> UPath:
+    """The root of the artifact store (``BENCHGATE_ARTIFACTS`` unless given).
+
+    Raises:
+        ArtifactError: the URL holds credentials, or names a kind of storage that nothing here can open.
+    """
+    text = url or settings.artifacts_url()
+    if "@" in text.partition("://")[2].partition("/")[0]:
+        raise ArtifactError(
+            f"the artifact store URL {secrets.mask(text)} holds credentials, which logs and pages would show",
+            remedy="leave them out: " + _CREDENTIALS,
+        )
+    try:
+        return UPath(text, **(_S3_OPTIONS if text.startswith(_S3) else {}))
+    except (ImportError, ValueError) as error:
+        raise ArtifactError(
+            f"the artifact store {text} cannot be opened: {error}",
+            remedy="BENCHGATE_ARTIFACTS is a folder or s3://bucket/prefix; other stores need their fsspec package",
+        ) from None
+
+
+def is_local(target: UPath) -> bool:
+    """Whether a path of the store is a file of this machine."""
+    return target.protocol in _LOCAL
+
+
+def all_runs(url: str | None = None) -> Iterator[RunStore]:
+    """Every folder of the artifact store, by name. Not every one need be a run."""
+    root = artifacts_root(url)
+    with _told(root):
+        try:
+            names = sorted({folder.name for folder in root.iterdir()})
+        except FileNotFoundError:
+            return
+    for name in names:
+        yield RunStore(name, url)
+
+
+def read_bytes(target: UPath) -> bytes | None:
+    """The content of a file of the store; None when it was never written."""
+    with _told(target):
+        try:
+            return bytes(target.read_bytes())
+        except FileNotFoundError as error:
+            _refuse_missing_bucket(target, error)
+            return None
 
 
 class RunStore:
@@ -20,7 +93,7 @@ class RunStore:
 
     def __init__(self, run: str, root: str | None = None) -> None:
         self.run = run
-        self.root = UPath(root or settings.artifacts_url()) / slug(run)
+        self.root = artifacts_root(root) / slug(run)
 
     def path(self, *parts: str) -> UPath:
         """A file of the run; every part becomes one safe segment."""
@@ -43,24 +116,96 @@ class RunStore:
 
     def write_bytes(self, target: UPath, data: bytes) -> None:
         """Like :meth:`write_text`, for bytes. Object stores replace a whole object at once by themselves."""
-        if target.protocol in ("", "file", "local"):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            aside = Path(f"{target.path}.part")
-            aside.write_bytes(data)
-            aside.replace(target.path)
-        else:
-            target.write_bytes(data)
+        with _told(target):
+            if is_local(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                aside = Path(f"{target.path}.part")
+                aside.write_bytes(data)
+                aside.replace(target.path)
+            else:
+                target.write_bytes(data)
 
     def write(self, target: UPath, record: Record) -> None:
         """Write one record as readable JSON."""
         self.write_text(target, record.model_dump_json(indent=1))
 
     def read(self, target: UPath, kind: type[R]) -> R | None:
-        """Read one record; None when it was never written."""
-        try:
-            return kind.model_validate_json(target.read_text())
-        except FileNotFoundError:
+        """Read one record; None when it was never written.
+
+        Raises:
+            DamagedArtifact: the file is there and is no such record.
+        """
+        data = self.read_bytes(target)
+        if data is None:
             return None
+        try:
+            return kind.model_validate_json(data)
+        except ValidationError:
+            raise DamagedArtifact(self._named(target), f"is no readable {kind.__name__}") from None
+
+    def read_text(self, target: UPath) -> str | None:
+        """The text of a file; None when it was never written.
+
+        Raises:
+            DamagedArtifact: the file is there and is no text.
+        """
+        data = self.read_bytes(target)
+        try:
+            return None if data is None else data.decode()
+        except UnicodeDecodeError:
+            raise DamagedArtifact(self._named(target), "is no readable text") from None
+
+    def read_bytes(self, target: UPath) -> bytes | None:
+        """The content of a file; None when it was never written."""
+        return read_bytes(target)
+
+    def read_json(self, target: UPath) -> Any:
+        """Plain JSON; None when it was never written.
+
+        Raises:
+            DamagedArtifact: the file is there and is no JSON.
+        """
+        data = self.read_bytes(target)
+        try:
+            return None if data is None else json.loads(data)
+        except ValueError:
+            raise DamagedArtifact(self._named(target), "is no readable JSON") from None
+
+    @contextmanager
+    def opened(self, target: UPath) -> Iterator[IO[bytes]]:
+        """A file to read as a stream. Raises FileNotFoundError when it was never written."""
+        with _told(target):
+            try:
+                file = target.open("rb")
+            except FileNotFoundError as error:
+                _refuse_missing_bucket(target, error)
+                raise
+        with file:
+            yield file
+
+    def exists(self, target: UPath) -> bool:
+        """Whether a file was written."""
+        with _told(target):
+            return bool(target.exists())
+
+    def find(self, name: str, *parts: str) -> list[UPath]:
+        """Every file called ``name`` below a folder of the run; none when there is no such folder."""
+        with _told(self.root):
+            folder = self.path(*parts)
+            return list(folder.glob(f"**/{name}")) if folder.exists() else []
+
+    def size(self, target: UPath) -> int:
+        """Bytes of a file; 0 when it is gone."""
+        with _told(target):
+            try:
+                return int(target.stat().st_size)
+            except FileNotFoundError:
+                return 0
+
+    def remove(self, target: UPath) -> None:
+        """Remove a file; it may be gone already."""
+        with _told(target):
+            target.unlink(missing_ok=True)
 
     def write_json(self, target: UPath, value: object) -> None:
         """Write plain JSON (facts that have no record type)."""
@@ -69,3 +214,67 @@ class RunStore:
     def put(self, target: UPath, local: Path) -> None:
         """Copy a local file into the store."""
         self.write_bytes(target, local.read_bytes())
+
+    def _named(self, target: UPath) -> str:
+        """A file as a person finds it: its path within the run."""
+        return str(target.path).removeprefix(f"{self.root.path}").lstrip("/")
+
+
+def _refuse_missing_bucket(target: UPath, error: FileNotFoundError) -> None:
+    """A bucket that is not there is no file that was never written: nothing can ever be read or kept."""
+    if _code(error) == "NoSuchBucket":
+        raise _no_bucket(target) from None
+
+
+def _no_bucket(target: UPath) -> ArtifactError:
+    bucket = str(target.path).partition("/")[0]
+    return ArtifactError(
+        f"the artifact store has no bucket {bucket}", remedy="create it, or correct BENCHGATE_ARTIFACTS"
+    )
+
+
+def _code(error: BaseException) -> str | None:
+    """The S3 error code behind an exception of s3fs."""
+    cause = error.__cause__
+    response = getattr(cause, "response", None)
+    return response.get("Error", {}).get("Code") if isinstance(response, dict) else None
+
+
+@contextmanager
+def _told(target: UPath) -> Iterator[None]:
+    """Failures of the store in one line. A missing file stays FileNotFoundError: what it means, the caller knows."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        _refuse_missing_bucket(target, error)
+        raise
+    except ArtifactError:
+        raise
+    except PermissionError as error:
+        if is_local(target):
+            raise ArtifactError(
+                f"this user may not use the artifact store at {target}: {error.strerror or error}",
+                remedy="give it the folder, or set BENCHGATE_ARTIFACTS to another",
+            ) from None
+        raise ArtifactError(
+            f"the artifact store refused {target}: {_one_line(error)}", remedy="check the credentials: " + _CREDENTIALS
+        ) from None
+    except OSError as error:
+        raise ArtifactError(
+            f"the artifact store failed at {target}: {_one_line(error)}", remedy="is it full, mounted and writable?"
+        ) from None
+    except Exception as error:
+        if not type(error).__module__.startswith(("botocore.", "aiobotocore.", "aiohttp.")):
+            raise
+        if type(error).__name__ in ("NoCredentialsError", "PartialCredentialsError", "ProfileNotFound"):
+            raise ArtifactError(
+                f"no usable credentials for the artifact store {target}: {_one_line(error)}", remedy=_CREDENTIALS
+            ) from None
+        raise ArtifactError(
+            f"the artifact store does not answer at {target}: {_one_line(error)}",
+            remedy="is AWS_ENDPOINT_URL right, and does the store run?",
+        ) from None
+
+
+def _one_line(error: BaseException) -> str:
+    return secrets.mask(" ".join(str(error).split())) or type(error).__name__

@@ -69,5 +69,17 @@ class MeasureFailed(BenchgateError):
     """The load generator ended without a result: it crashed, was killed or could not reach the server."""
 
 
+class ArtifactError(BenchgateError):
+    """The artifact store cannot be used: an unknown kind of URL, no credentials, no right to write, no space left."""
+
+
+class DamagedArtifact(ArtifactError):
+    """A file of a run is there and is not what it should be: cut off, or of another version. ``what`` names it."""
+
+    def __init__(self, what: str, problem: str) -> None:
+        self.what = what
+        super().__init__(f"{what} {problem}", remedy="it was damaged, or written by another version of Benchgate")
+
+
 class WarehouseError(BenchgateError):
     """The warehouse is missing, at another migration, or refused the load. Nothing of the load is kept."""

@@ -11,11 +11,11 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 from benchgate import settings
 from benchgate.airflow import local
-from benchgate.errors import BenchgateError
+from benchgate.artifacts import all_runs
+from benchgate.errors import BenchgateError, DamagedArtifact
 from benchgate.hosts import process_child
 from benchgate.records import RunRecord
 from benchgate.steps.context import CampaignRun, owner_of_this_run
@@ -117,10 +117,12 @@ def _tell(run: CampaignRun, returncode: int) -> int:
 def _find_run() -> CampaignRun | None:
     """The run that this process owns, once it is planned."""
     owner = owner_of_this_run()
-    root = Path(settings.artifacts_url())
-    for file in sorted(root.glob("*/run.json"), key=lambda path: path.stat().st_mtime, reverse=True):
-        record = RunRecord.model_validate_json(file.read_text())
-        if record.owner == owner:
+    for store in all_runs():
+        try:
+            record = store.read(store.path("run.json"), RunRecord)
+        except DamagedArtifact:
+            continue
+        if record is not None and record.owner == owner:
             return CampaignRun(record.run)
     return None
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 from benchgate.records import Approval
 from benchgate.steps.context import CampaignRun
 
 
 def approvals_of(run: CampaignRun) -> list[Approval]:
     """Every answer that was given about a run, oldest first."""
-    try:
-        return [Approval.model_validate(item) for item in json.loads(run.store.path("approvals.json").read_text())]
-    except FileNotFoundError:
-        return []
+    return [Approval.model_validate(item) for item in run.store.read_json(run.store.path("approvals.json")) or []]
 
 
 def keep_approval(key: str, approval: Approval, url: str | None = None) -> None:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import socket
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from benchgate.artifacts import RunStore
+from benchgate.artifacts import RunStore, is_local
 from benchgate.errors import BenchgateError
 from benchgate.hosts import get_host
 from benchgate.hosts.base import Host
@@ -70,12 +72,14 @@ class CampaignRun:
     @cached_property
     def inventory(self) -> Inventory:
         """The hosts as they were written when the run was planned."""
-        return load_inventory(self._local_copy("hosts.yaml"))
+        with self._local_copy("hosts.yaml") as file:
+            return load_inventory(file)
 
     @cached_property
     def campaign(self) -> CampaignSpec:
         """The campaign as it was written when the run was planned."""
-        return load_campaign(self._local_copy("campaign.yaml"), self.inventory)
+        with self._local_copy("campaign.yaml") as file:
+            return load_campaign(file, self.inventory)
 
     def update_record(self, **changes: object) -> RunRecord:
         """Change fields of the run's own record, in the artifacts and as this object sees it."""
@@ -146,14 +150,18 @@ class CampaignRun:
         self.store.write(self.store.cell_path(record.cell, "cell.json"), record)
         return record
 
-    def _local_copy(self, name: str) -> Path:
+    @contextmanager
+    def _local_copy(self, name: str) -> Iterator[Path]:
+        """A file of the run as one of this machine, for as long as it is read: the loaders name it in their errors."""
         target = self.store.path(name)
-        if target.protocol in ("", "file", "local"):
-            return Path(target.path)
-        folder = Path(tempfile.mkdtemp(prefix="benchgate-"))
-        local = folder / name
-        local.write_text(target.read_text())
-        return local
+        if is_local(target):
+            yield Path(target.path)
+            return
+        text = self._needed(self.store.read_text(target), name)
+        with tempfile.TemporaryDirectory(prefix="benchgate-") as folder:
+            local = Path(folder) / name
+            local.write_text(text)
+            yield local
 
     def _needed(self, value: T | None, name: str) -> T:
         if value is None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -191,17 +192,29 @@ def _beside(run: CampaignRun, key: str, command: str, say: Say) -> None:
     handle = launching.handle_of(run, key)
     if handle is None:
         return
-    folder = Path(run.store.launch_path(key, "beside").path)
-    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="benchgate-beside-") as name:
+        folder = Path(name)
+        try:
+            code = _run_command(
+                command, folder, handle.base_url, launching.launch_record(run, key).model_id, run.launch(key).arm
+            )
+        finally:  # also what a run that is cut off has written so far
+            for file in sorted(folder.rglob("*")):
+                if file.is_file():
+                    run.store.put(run.store.launch_path(key, "beside", *file.relative_to(folder).parts), file)
+    say(f"beside: {command!r} ended with exit code {code}; its results are in {run.store.launch_path(key, 'beside')}")
+
+
+def _run_command(command: str, folder: Path, base_url: str, model: str, arm: str) -> int:
     environment = {
         **os.environ,
-        "BASE_URL": handle.base_url,
-        "MODEL": launching.launch_record(run, key).model_id,
-        "ARM": run.launch(key).arm,
+        "BASE_URL": base_url,
+        "MODEL": model,
+        "ARM": arm,
         "RESULT": str(folder),
     }
     with (folder / "console.txt").open("wb") as console:
-        code = subprocess.run(
+        return subprocess.run(
             ["sh", "-c", command],
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -209,7 +222,6 @@ def _beside(run: CampaignRun, key: str, command: str, say: Say) -> None:
             stderr=subprocess.STDOUT,
             check=False,
         ).returncode
-    say(f"beside: {command!r} ended with exit code {code}; its results are in {folder}")
 
 
 _saying = threading.Lock()

@@ -8,10 +8,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 
 import yaml
-from upath import UPath
 
-from benchgate import settings
-from benchgate.artifacts import RunStore
+from benchgate.artifacts import all_runs
+from benchgate.errors import DamagedArtifact
 from benchgate.records import RunRecord
 from benchgate.spec.campaign import CampaignSpec
 
@@ -39,20 +38,20 @@ def kept_nights(record: RunRecord, default: int = CampaignSpec.model_fields["kee
 def remove_expired(*, dry: bool = False, root: str | None = None, now: datetime | None = None) -> list[str]:
     """Remove the expired per-request records of every run in the artifact store; says what went, a line a run."""
     now = now or datetime.now(timezone.utc)
-    base = UPath(root or settings.artifacts_url())
     removed: list[str] = []
-    if not base.exists():
-        return removed
-    for folder in sorted(base.iterdir(), key=str):
-        store = RunStore(folder.name, root)
-        record = store.read(store.path("run.json"), RunRecord)
+    for store in all_runs(root):
+        try:
+            record = store.read(store.path("run.json"), RunRecord)
+        except DamagedArtifact as error:
+            removed.append(f"left run {store.run} alone: {error}")
+            continue
         if record is None or not is_expired(record, now=now, keep_nights=kept_nights(record)):
             continue
-        files = list(store.path("cells").glob(f"**/{REQUESTS}")) if store.path("cells").exists() else []
-        size = sum(file.stat().st_size for file in files)
+        files = store.find(REQUESTS, "cells")
+        size = sum(store.size(file) for file in files)
         for file in files:
             if not dry:
-                file.unlink()
+                store.remove(file)
         if files:
             verb = "would remove" if dry else "removed"
             removed.append(f"{verb} {len(files)} {REQUESTS} of run {record.run} ({size / 2**20:.1f} MiB)")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
+from benchgate.errors import DamagedArtifact
 from benchgate.records import CellRecord, LaunchRecord
 from benchgate.steps.context import CampaignRun
 from benchgate.steps.watching import in_words
@@ -63,7 +63,7 @@ def _doing(run: CampaignRun, record: LaunchRecord, results: list[CellRecord | No
 
 def _inside(run: CampaignRun, cell: str) -> str:
     try:
-        progress = json.loads(run.store.cell_path(cell, "progress.json").read_text())
-    except (FileNotFoundError, ValueError):
+        progress = run.store.read_json(run.store.cell_path(cell, "progress.json"))
+    except DamagedArtifact:
         return ""
-    return f": {in_words(progress)}" if progress.get("cell") == cell else ""
+    return f": {in_words(progress)}" if isinstance(progress, dict) and progress.get("cell") == cell else ""
