@@ -110,7 +110,8 @@ def run(user: User, dag_id: str, run_id: str, show: Text = None) -> Shown:
     known = pages_runs.dag_run(dag_id, run_id)
     pending = pages_runs.pending_questions(dag_id, run_id) if known is not None and known.alive else []
     with _warehouse() as connection:
-        view = _there(run_view(connection, dag_id, run_id, known=known, pending=pending))
+        logs = pages_access.may_read_logs(dag_id, user)
+        view = _there(run_view(connection, dag_id, run_id, known=known, pending=pending, logs=logs))
     chosen = show if show in MEASURE_NAMES else "decode_tok_s"
     return Shown("run", "campaigns", view, extra={"show": chosen})
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from benchgate.errors import BenchgateError
+from benchgate.errors import BenchgateError, SeedError
 from benchgate.names import run_key
 from benchgate.steps.context import CampaignRun
 
@@ -68,7 +68,23 @@ def _run_of(task: StepOperator, context: Context) -> CampaignRun:
         raise AirflowSkipException(f"{task.launch} was not asked for in this run")
     if task.cell and all(cell.cell != task.cell for cell in campaign_run.ledger.cells):
         raise AirflowSkipException(f"{task.cell} was not asked for in this run")
+    if task.launch:
+        _mask_secrets(campaign_run)
     return campaign_run
+
+
+def _mask_secrets(campaign_run: CampaignRun) -> None:
+    """Every task that copies words of a server must know what to mask: each is a process of its own.
+
+    A secret that nobody defines any more fails the task that hands it to the server, and no other.
+    """
+    from benchgate.airflow.secrets import secret_values
+
+    for name in campaign_run.campaign.secrets:
+        try:
+            secret_values([name])
+        except SeedError:
+            continue
 
 
 def _plan(task: StepOperator, context: Context) -> str:

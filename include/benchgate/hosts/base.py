@@ -101,6 +101,10 @@ class Host(Protocol):
         """The server's log from its first line, stdout and stderr merged."""
         ...
 
+    def log_tail(self, handle: ServerHandle, lines: int) -> list[bytes]:
+        """At most the last ``lines`` lines of a running server's log, read from its end; fewer when they are long."""
+        ...
+
     def http_get(self, handle: ServerHandle, path: str, *, timeout_s: float = 10.0) -> tuple[int, bytes]:
         """GET on the server, from where the load generator would send it."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -133,6 +134,12 @@ class DockerHost:
             raise HostError(
                 f"host {self.name}: cannot read the log of container {handle.name}: {api_message(error)}"
             ) from error
+
+    def log_tail(self, handle: ServerHandle, lines: int) -> list[bytes]:
+        """See :meth:`benchgate.hosts.base.Host.log_tail`. Docker finds the lines from the end of its own file."""
+        with self.engine.doing(f"cannot read the log of container {handle.name}"):
+            chunks = self.engine.api.logs(handle.id, stdout=True, stderr=True, stream=True, follow=False, tail=lines)
+            return list(deque(_lines(chunks), maxlen=lines))
 
     def http_get(self, handle: ServerHandle, path: str, *, timeout_s: float = 10.0) -> tuple[int, bytes]:
         """GET on the server from inside its network namespace. HostError when no answer comes."""

@@ -6,6 +6,7 @@ task runs is :mod:`benchgate.hosts.supervisor`; what is kept on disk, :mod:`benc
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +27,7 @@ from benchgate.spec.hosts import HostSpec
 PORT_FREE_S = 5.0
 _NOTE_S = 2.0  # a supervisor writes how its server ended within milliseconds
 _LINE_LIMIT = 1 << 16  # a line without an end must not fill the memory
+_TAIL_LIMIT = 1 << 17  # bytes from the end that hold the last lines
 
 
 class ProcessHost:
@@ -90,6 +92,18 @@ class ProcessHost:
         with log:
             while line := log.readline(_LINE_LIMIT):
                 yield line
+
+    def log_tail(self, handle: ServerHandle, lines: int) -> list[bytes]:
+        """See :meth:`benchgate.hosts.base.Host.log_tail`."""
+        path = self._folder(handle.placement).log_file(handle.id)
+        try:
+            with path.open("rb") as log:
+                end = log.seek(0, os.SEEK_END)
+                log.seek(max(0, end - _TAIL_LIMIT))
+                found = log.read(_TAIL_LIMIT).splitlines(keepends=True)
+        except FileNotFoundError:
+            return []
+        return found[1:][-lines:] if end > _TAIL_LIMIT else found[-lines:]  # the first one lacks its beginning
 
     def http_get(self, handle: ServerHandle, path: str, *, timeout_s: float = 10.0) -> tuple[int, bytes]:
         """See :meth:`benchgate.hosts.base.Host.http_get`."""

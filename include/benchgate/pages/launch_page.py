@@ -11,7 +11,7 @@ from benchgate.pages.hosts_view import Finding, preflight_of
 from benchgate.pages.launch_view import Launch, launch_views
 from benchgate.pages.run_rows import find_run
 from benchgate.pages.run_view import DagRunState, Head, head_of, is_alive
-from benchgate.pages.server_log import LogPage, read_log
+from benchgate.pages.server_log import LogPage, Tail, read_log, read_tail
 from benchgate.pages.written import read_written
 
 
@@ -33,10 +33,13 @@ class LogView:
     launch: str
     task: str
     log: LogPage | None = None  # None: no log is kept
+    tail: Tail | None = None  # while the server runs: its last lines
+    running: bool = False
 
     def with_log(self, store: RunStore, *, page: int, line: int | None, search: str | None) -> LogView:
-        """The same with a page of the log."""
-        return replace(self, log=read_log(store, self.launch, page=page, line=line, search=search))
+        """The same with a page of the log, and the last lines of a server that runs."""
+        tail = read_tail(store, self.launch) if self.running else None
+        return replace(self, log=read_log(store, self.launch, page=page, line=line, search=search), tail=tail)
 
 
 def launch_page(
@@ -59,4 +62,7 @@ def log_page(
 ) -> LogView | None:
     """The log page of a launch that the run's ledger has, without the log yet; None for any other name."""
     page = launch_page(connection, campaign, run_id, launch, known=known)
-    return None if page is None else LogView(page.head, launch, page.launch.task)
+    if page is None:
+        return None
+    running = page.head.state in ("queued", "running") and page.launch.state in ("starting", "ready")
+    return LogView(page.head, launch, page.launch.task, running=running and page.launch.stopped_at is None)

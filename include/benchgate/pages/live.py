@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from benchgate.artifacts import RunStore
+from benchgate.errors import DamagedArtifact
 from benchgate.pages.launch_view import Launch
 from benchgate.pages.reading import Row
 from benchgate.pages.run_rows import RunRows
+from benchgate.pages.server_log import Tail, read_tail
 from benchgate.pages.words import now, seconds_between
 from benchgate.pages.written import Written
 from benchgate.report.tables import load_words
@@ -40,6 +41,7 @@ class Activity:
     launch: str
     words: str
     cell: CellProgress | None = None
+    tail: Tail | None = None  # what its server last said; None also for who may not read logs
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,15 @@ def _current(found: RunRows, launch_id: Any, launch: Launch, states: Mapping[str
 
 
 def progress_of(
-    found: RunRows, launches: Sequence[Launch], states: Mapping[str, str], store: RunStore, *, at: str | None = None
+    found: RunRows,
+    launches: Sequence[Launch],
+    states: Mapping[str, str],
+    store: RunStore,
+    *,
+    logs: bool = False,
+    at: str | None = None,
 ) -> Progress:
-    """How far a living run is."""
+    """How far a living run is; with ``logs``, what its servers last said."""
     cells = [row for row in found.cells if not row["deselected"]]
     done = sum(states[row["cell"]] not in ("planned", "running") for row in cells)
     measured = sum(states[row["cell"]] in ("measured", "failed") for row in cells)
@@ -99,8 +107,11 @@ def progress_of(
     measuring = seconds_between(first_ready, at or now())
     waiting = sum(states[row["cell"]] in ("planned", "running") for row in cells)
     left = measuring / measured * waiting if measuring and measured else None
-    activities = [_activity(found, launch, states, store) for launch in launches]
-    return Progress(done, len(cells), elapsed, left, tuple(a for a in activities if a is not None))
+    found_activities = (_activity(found, launch, states, store) for launch in launches)
+    activities = [activity for activity in found_activities if activity is not None]
+    if logs:
+        activities = [replace(activity, tail=read_tail(store, activity.launch)) for activity in activities]
+    return Progress(done, len(cells), elapsed, left, tuple(activities))
 
 
 def _activity(found: RunRows, launch: Launch, states: Mapping[str, str], store: RunStore) -> Activity | None:
@@ -125,8 +136,8 @@ def _of(found: RunRows, row: Row) -> str:
 def _cell_progress(store: RunStore, row: Row, launch: str) -> CellProgress:
     title = f"{row['workload']}, {load_words(row['users'], row['request_rate'])}, repeat {row['repeat']}"
     try:
-        said = json.loads(store.cell_path(row["cell"], "progress.json").read_text())
-    except (FileNotFoundError, ValueError):
+        said = store.read_json(store.cell_path(row["cell"], "progress.json"))
+    except DamagedArtifact:
         said = None
     if not isinstance(said, dict) or said.get("cell") != row["cell"]:
         return CellProgress(row["cell"], launch, title)

@@ -47,6 +47,7 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(_HERE / "templates"),
         autoescape=True,  # for every template, whatever its name ends in
         undefined=jinja2.StrictUndefined,
+        finalize=words.visible,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -63,6 +64,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters.update(
         moment=words.moment,
+        clock=words.clock,
         day=words.day,
         duration=words.duration,
         number=tables.number,

@@ -137,8 +137,12 @@ def run_view(
     *,
     known: DagRunState | None = None,
     pending: Sequence[Pending] = (),
+    logs: bool = False,
 ) -> RunView | None:
-    """The page of one run; None when neither warehouse, artifacts nor Airflow know it."""
+    """The page of one run; None when neither warehouse, artifacts nor Airflow know it.
+
+    ``logs``: the reader may read logs, so show what running servers last said.
+    """
     found = find_run(connection, campaign, run_id)
     if found is None:
         return None if known is None else RunView(_bare_head(known), pending=tuple(pending))
@@ -146,7 +150,7 @@ def run_view(
     alive = is_alive(found, known)
     launches = launch_views(found, alive=alive)
     states = cell_states(found, launches, written, alive=alive)
-    progress = progress_of(found, launches, states, RunStore(found.run["run"])) if alive else None
+    progress = progress_of(found, launches, states, RunStore(found.run["run"]), logs=logs) if alive else None
     return RunView(
         head=head_of(found, alive),
         grid=grid_of(found, launches, states, written),

@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from benchgate.artifacts import RunStore
+from benchgate.errors import DamagedArtifact
+from benchgate.pages.words import iso
 from benchgate.secrets import mask
 
 LINES_A_PAGE = 500
 LONGEST_LINE = 4_000  # characters shown of one line
 MOST_MATCHES = 200
+MOST_TAIL_LINES = 200
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,26 @@ class LogPage:
     damaged: bool = False  # the file ends early: what could be read is here
 
 
+@dataclass(frozen=True)
+class Tail:
+    """The last lines of the log of a server that runs, as its task saw them at a moment."""
+
+    at: str | None
+    lines: tuple[str, ...]
+
+
+def read_tail(store: RunStore, launch: str) -> Tail | None:
+    """The end of a running server's log; None before anybody looked, or when the file cannot be read."""
+    try:
+        said = store.read_json(store.launch_path(launch, "server.log.tail.json"))
+    except DamagedArtifact:
+        return None
+    lines = said.get("lines") if isinstance(said, dict) else None
+    if not isinstance(lines, list):
+        return None
+    return Tail(iso(said.get("at")), tuple(mask(str(line))[:LONGEST_LINE] for line in lines[-MOST_TAIL_LINES:]))
+
+
 def read_log(
     store: RunStore, launch: str, *, page: int = 1, line: int | None = None, search: str | None = None
 ) -> LogPage | None:
@@ -58,7 +81,7 @@ def read_log(
     last: list[LogRow] = []  # the page being read, for a number beyond the end
     total, more, damaged = 0, False, False
     try:
-        with target.open("rb") as raw, gzip.open(raw) as lines:
+        with store.opened(target) as raw, gzip.open(raw) as lines:
             for total, text in enumerate(_texts(lines), start=1):
                 if wanted is not None:
                     if wanted in text.casefold():

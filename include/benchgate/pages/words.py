@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime, timezone
 from typing import Any
 
@@ -23,6 +24,13 @@ STATES: dict[str, tuple[str, str]] = {
     "starting": ("▶", "starting"),
     "ready": ("●", "ready"),
 }
+
+
+# a terminal's escape sequence; a control character but tab and line ends; a change of direction; half a character
+_INVISIBLE = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])"
+    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 def state_glyph(state: str) -> str:
@@ -63,6 +71,27 @@ def moment(value: Any) -> str:
     if text is None:
         return UNKNOWN
     return f"{text[:10]} {text[11:16]} UTC" if len(text) >= 16 and text[10] == "T" else text
+
+
+def clock(value: Any) -> str:
+    """``02:00:07 UTC``."""
+    text = iso(value)
+    return f"{text[11:19]} UTC" if text is not None and len(text) >= 19 and text[10] == "T" else moment(value)
+
+
+def visible(value: Any) -> Any:
+    """A text without what would act on the page around it instead of being read.
+
+    Colour codes of terminals are left out. Other control characters, and those that turn the direction of the text
+    that follows (a line could look like another one), are shown by their code. Anything that is no text stays.
+    """
+    if not isinstance(value, str) or not _INVISIBLE.search(value):
+        return value
+    return type(value)(_INVISIBLE.sub(lambda found: _named(found[0]), value))
+
+
+def _named(found: str) -> str:
+    return "" if len(found) > 1 else f"⟨U+{ord(found):04X}⟩"
 
 
 def seconds_between(start: Any, end: Any) -> float | None:

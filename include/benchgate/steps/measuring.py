@@ -18,6 +18,7 @@ from benchgate.spec.campaign import Gates, WorkloadSpec
 from benchgate.steps.client_args import bench_args
 from benchgate.steps.context import CampaignRun
 from benchgate.steps.launching import Say, launch_record, started
+from benchgate.steps.log_tail import LogTail
 from benchgate.steps.server_metrics import MetricsWatch
 from benchgate.steps.watching import ClientWatch
 
@@ -106,7 +107,7 @@ def _measure(run: CampaignRun, cell: PlannedCell, say: Say, *, again: bool) -> C
             engine.parse_metrics,
             gpu=(lambda: host.gpu_samples(handle)) if record.gpus else None,
         )
-        with metrics:
+        with LogTail(run, cell.launch, host, handle), metrics:
             code = host.run_client(
                 handle,
                 args,

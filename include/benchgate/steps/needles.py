@@ -7,6 +7,7 @@ from benchgate.needle.check import NeedleRequest, run_needle_check
 from benchgate.records import NeedleCheck, NeedleResult
 from benchgate.steps.context import CampaignRun
 from benchgate.steps.launching import Say, launch_record, started
+from benchgate.steps.log_tail import LogTail
 
 
 def check_needles(run: CampaignRun, launch_key: str, *, say: Say = print) -> NeedleCheck | None:
@@ -31,18 +32,19 @@ def check_needles(run: CampaignRun, launch_key: str, *, say: Say = print) -> Nee
             f"expected {result.expected}, answered {answer}"
         )
 
-    check = run_needle_check(
-        NeedleRequest(
-            model=record.model_id,
-            context_tokens=gate.context_tokens,
-            depths=gate.depths,
-            max_tokens=gate.max_tokens,
-            max_seconds=gate.max_seconds,
-            seed=gate.seed,
-        ),
-        lambda path, body, timeout_s: host.http_post(handle, path, body, timeout_s=timeout_s),
-        on_result=show,
-    )
+    with LogTail(run, launch_key, host, handle):
+        check = run_needle_check(
+            NeedleRequest(
+                model=record.model_id,
+                context_tokens=gate.context_tokens,
+                depths=gate.depths,
+                max_tokens=gate.max_tokens,
+                max_seconds=gate.max_seconds,
+                seed=gate.seed,
+            ),
+            lambda path, body, timeout_s: host.http_post(handle, path, body, timeout_s=timeout_s),
+            on_result=show,
+        )
     run.update_launch(launch_key, needle=check)
     say(f"needle check {check.found}/{len(check.results)}: {'passed' if check.passed else 'failed'}")
     if not check.passed and gate.on_failure == "stop":

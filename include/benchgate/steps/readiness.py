@@ -14,6 +14,7 @@ from benchgate.hosts.base import Host, ServerHandle
 from benchgate.records import LaunchRecord
 from benchgate.steps.context import CampaignRun, now
 from benchgate.steps.launching import Say, keep_log, launch_record, started
+from benchgate.steps.log_tail import LogTail
 
 _POLL_S = 1.0
 _SAY_EVERY_S = 15.0
@@ -31,19 +32,20 @@ def wait_ready(run: CampaignRun, launch_key: str, *, say: Say = print) -> Launch
     limit = run.campaign.limits.start_seconds
     said = 0.0
     trouble = "it did not answer /health"
-    while True:
-        if not host.status(handle).running:
-            _fail_launch(run, launch_key, host, handle, timed_out=False)
-        waited = time.monotonic() - began
-        if waited > limit:
-            _fail_launch(run, launch_key, host, handle, timed_out=True, trouble=trouble)
-        trouble = _answers(host, handle, engine.health_path, record.model_id, min(60.0, max(limit - waited, 1.0)))
-        if not trouble:
-            break
-        if waited - said > 15:
-            said = waited
-            say(f"not ready after {waited:.0f} s: {trouble}")
-        time.sleep(_POLL_S)
+    with LogTail(run, launch_key, host, handle):
+        while True:
+            if not host.status(handle).running:
+                _fail_launch(run, launch_key, host, handle, timed_out=False)
+            waited = time.monotonic() - began
+            if waited > limit:
+                _fail_launch(run, launch_key, host, handle, timed_out=True, trouble=trouble)
+            trouble = _answers(host, handle, engine.health_path, record.model_id, min(60.0, max(limit - waited, 1.0)))
+            if not trouble:
+                break
+            if waited - said > 15:
+                said = waited
+                say(f"not ready after {waited:.0f} s: {trouble}")
+            time.sleep(_POLL_S)
     startup_s = time.monotonic() - began
     say(f"ready after {startup_s:.1f} s: health answered and a chat came back")
     return run.update_launch(launch_key, end_state="ready", ready_at=now(), startup_s=startup_s)

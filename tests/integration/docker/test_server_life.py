@@ -69,9 +69,12 @@ def test_a_server_is_started_labelled_asked_and_stopped_without_a_trace(
 def test_the_log_is_whole_after_the_container_is_gone(host: DockerHost, server: MakeSpec) -> None:
     handle = host.start(server())
     wait_ready(host, handle)
+    last = host.log_tail(handle, 2)
 
     host.stop(handle)
 
+    assert len(last) == 2
+    assert last == [line for line in host.log_lines(handle) if line in last]
     log = [line.decode().rstrip() for line in host.log_lines(handle)]
     assert 'argv ["serve", "8000"]' in log[:2]
     assert "on stderr" in log

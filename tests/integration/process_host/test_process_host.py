@@ -40,6 +40,7 @@ def test_the_log_has_both_streams_from_the_first_line_and_outlives_the_stop(host
     handle = host.start(spec())
     eventually(lambda: answers(host, handle))
 
+    assert host.log_tail(handle, 2) == list(host.log_lines(handle))[-2:]
     host.stop(handle)
 
     assert set(host.log_lines(handle)) >= {b"out line\n", b"err line\n", b"ready\n"}

@@ -11,9 +11,12 @@ import pytest
 from benchgate.artifacts import RunStore
 from benchgate.errors import BenchgateError
 from benchgate.names import run_key
+from benchgate.pages.launch_page import log_page
 from benchgate.pages.run_view import DagRunState, RunView, run_view
+from benchgate.pages.server_log import read_tail
 from benchgate.records import Approval, GateResult, LaunchRecord, PlannedLaunch
 from tests.support.runs import all_published, campaign, cell_record, failed_launch, launch_record, ledger_of, run_record
+from tests.unit.pages.every_page import page
 
 RUN_ID = "manual__2026-11-30T12:00:00+00:00"
 KEY = run_key("kernels", RUN_ID)
@@ -90,6 +93,57 @@ def test_two_launches_that_measure_at_once_each_show_their_own_progress(store: R
     assert (first.done, second.done) == (3, 40)
     assert (first.planned, first.tok_s, first.errors, first.left_s) == (100, 812.5, 2, 61.0)
     assert _counts(view)["running"] == 2
+
+
+def test_who_may_read_logs_sees_what_a_running_server_last_said(store: RunStore) -> None:
+    _write(store, FIRST)
+    said = {"at": "2026-11-30T02:05:07+00:00", "lines": ["INFO up", "GET /metrics", "token hf_abcdefghijkl"]}
+    store.write_json(store.launch_path(FIRST.launch, "server.log.tail.json"), said)
+
+    seen = run_view(None, "kernels", RUN_ID, known=RUNNING, logs=True)
+    withheld = _look()
+
+    assert seen is not None
+    assert seen.progress is not None
+    assert withheld.progress is not None
+    tail = seen.progress.activities[0].tail
+    assert tail is not None
+    assert (tail.at, tail.lines) == ("2026-11-30T02:05:07Z", ("INFO up", "GET /metrics", "token ***"))
+    assert [one.tail for one in withheld.progress.activities] == [None]
+
+
+def test_the_log_page_of_a_running_server_shows_its_last_lines_and_what_was_kept(store: RunStore) -> None:
+    _write(store, FIRST)
+    store.write_json(store.launch_path(FIRST.launch, "server.log.tail.json"), {"at": None, "lines": ["<b>now</b>"]})
+
+    found = log_page(None, "kernels", RUN_ID, FIRST.launch, known=RUNNING)
+    assert found is not None
+    view = found.with_log(store, page=1, line=None, search=None)
+    html = page("log", view)
+
+    assert view.tail is not None
+    assert 'data-live="5"' in html
+    assert "&lt;b&gt;now&lt;/b&gt;" in html
+    assert "No server log is kept" not in html
+
+
+def test_a_server_that_stopped_has_no_last_lines_but_a_whole_log(store: RunStore) -> None:
+    _write(store, FIRST, stopped_at="2026-11-30T02:30:00Z")
+    store.write_json(store.launch_path(FIRST.launch, "server.log.tail.json"), {"at": None, "lines": ["old"]})
+
+    found = log_page(None, "kernels", RUN_ID, FIRST.launch, known=RUNNING)
+    assert found is not None
+    view = found.with_log(store, page=1, line=None, search=None)
+
+    assert view.tail is None
+    assert "data-live" not in page("log", view)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"lines": "no"}', "null"])
+def test_last_lines_that_cannot_be_read_are_unknown(store: RunStore, text: str) -> None:
+    store.write_text(store.launch_path(FIRST.launch, "server.log.tail.json"), text)
+
+    assert read_tail(store, FIRST.launch) is None
 
 
 @pytest.mark.parametrize("said", ["", "{", "[]", '{"cell": "another", "done": 3}', '{"done": "many"}'])
