@@ -17,117 +17,20 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-IMAGES = Path(__file__).resolve().parent
-ROOT = IMAGES.parents[1]
-PACKAGE = ROOT / "include" / "benchgate"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # include/, when this file is run as a script
+
+from images.inputs import IMAGES, PACKAGE, RECIPES, ROOT, BuildError, Target, inputs_digest, locked
+
 DEFAULT_BASE = "python:3.12-slim"
-
-# What `benchgate bench` imports, and nothing that only a worker needs. A test runs the image, so an import that is
-# missing here does not stay unnoticed.
-CLIENT_PARTS = (
-    "__init__.py",
-    "__main__.py",
-    "py.typed",
-    "errors.py",
-    "names.py",
-    "settings.py",
-    "secrets.py",
-    "records.py",
-    "request_record.py",
-    "client",
-    "metrics",
-    "cli/__init__.py",
-    "cli/bench_command.py",
-)
+INPUTS_LABEL = "io.benchgate.inputs"  # digest over all that an image was built from
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """What goes into an image besides its Dockerfile."""
-
-    packages: tuple[str, ...]  # with everything they need: the lock is installed without resolving again
-    parts: tuple[str, ...] = ()  # of benchgate, below site/benchgate
-    files: tuple[str, ...] = ()  # of benchgate, at the top of the context
-    folders: tuple[str, ...] = ()  # empty ones at the top of the context
-    version_of: str | None = None  # the package whose version is the engine's
-
-
-RECIPES = {
-    "client": Recipe(
-        packages=(
-            "httptools",
-            "uvloop",
-            "orjson",
-            "pyarrow",
-            "ijson",
-            "pydantic",
-            "pydantic-core",
-            "annotated-types",
-            "typing-extensions",
-            "typing-inspection",
-        ),
-        parts=CLIENT_PARTS,
-        folders=("out",),
-    ),
-    "llamacpp": Recipe(packages=("xllamacpp",), files=("engines/llamacpp_server.py",), version_of="xllamacpp"),
-}
 # Parts of wheels that only matter to somebody who compiles against them or tests them; a third of pyarrow.
 _UNUSED = ("pyarrow/include", "pyarrow/tests", "pyarrow/src", "bin")
 _UNUSED_GLOBS = ("pyarrow/_flight*", "pyarrow/libarrow_flight*", "pyarrow/libarrow_python_flight*")
-
-
-class BuildError(Exception):
-    """The image cannot be built; the message says why and what to do."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """The Python that the wheels are for."""
-
-    python: str  # 3.12
-    machine: str  # x86_64 | aarch64
-
-    @property
-    def markers(self) -> dict[str, str]:
-        """The environment in which requirement markers are read."""
-        return {
-            "python_version": self.python,
-            "python_full_version": f"{self.python}.0",
-            "sys_platform": "linux",
-            "platform_system": "Linux",
-            "platform_machine": self.machine,
-            "implementation_name": "cpython",
-            "platform_python_implementation": "CPython",
-            "os_name": "posix",
-        }
-
-
-def locked(lock: str, names: tuple[str, ...], target: Target) -> list[str]:
-    """The requirement lines (``name==version --hash=..``) of ``names`` that hold for ``target``.
-
-    Raises:
-        BuildError: a name that the lock does not have for this Python.
-    """
-    from packaging.markers import Marker
-
-    found: dict[str, str] = {}
-    for block in re.split(r"\n(?=[A-Za-z0-9])", lock):
-        match = re.match(r"([A-Za-z0-9_.-]+)==([^\s;\\]+)\s*(?:;\s*([^\\\n]+?))?\s*\\?\n", block + "\n")
-        if match is None:
-            continue
-        name, version, marker = match.groups()
-        if marker and not Marker(marker).evaluate(target.markers):
-            continue
-        hashes = re.findall(r"--hash=sha256:[0-9a-f]{64}", block)
-        found[name.lower()] = " ".join([f"{name}=={version}", *hashes])
-    missing = [name for name in names if name not in found]
-    if missing:
-        raise BuildError(f"requirements.txt has no {', '.join(missing)} for Python {target.python}; run `make lock`")
-    return [found[name] for name in names]
 
 
 def install(requirements: list[str], target: Target, site: Path) -> None:
@@ -239,13 +142,27 @@ def target_of(api: Any, base: str) -> Target:
     return Target(said, machine)
 
 
+def labels_of(api: Any, tag: str) -> dict[str, str]:
+    """The labels of an image; none when it is not there."""
+    from docker.errors import ImageNotFound
+
+    try:
+        return dict(api.inspect_image(tag)["Config"].get("Labels") or {})
+    except ImageNotFound:
+        return {}
+
+
 def build(api: Any, kind: str, *, tag: str, base: str = DEFAULT_BASE) -> Iterator[str]:
-    """Build one image; yields what the engine says, line by line.
+    """Build one image, unless the tag is one of the same inputs; yields what the engine says, line by line.
 
     Raises:
         BuildError: the base is missing, a wheel cannot be had, or a step failed.
     """
     target = target_of(api, base)
+    inputs = inputs_digest(kind, str(api.inspect_image(base)["Id"]), target)
+    if labels_of(api, tag).get(INPUTS_LABEL) == inputs:
+        yield f"{kind}: {tag} is up to date"
+        return
     yield f"{kind}: wheels for Python {target.python} on {target.machine}"
     with tempfile.TemporaryDirectory() as folder:
         arguments = prepare(kind, target, Path(folder))
@@ -258,6 +175,7 @@ def build(api: Any, kind: str, *, tag: str, base: str = DEFAULT_BASE) -> Iterato
                 forcerm=True,
                 network_mode="none",
                 buildargs={"BASE": base, **arguments},
+                labels={INPUTS_LABEL: inputs},
                 decode=True,
             )
             for line in said:
@@ -269,7 +187,6 @@ def build(api: Any, kind: str, *, tag: str, base: str = DEFAULT_BASE) -> Iterato
 
 def main(argv: list[str] | None = None) -> int:
     """Command line; 0 when every image was built."""
-    sys.path.insert(0, str(ROOT / "include"))
     from benchgate.errors import BenchgateError
     from benchgate.hosts.docker_connections import EngineConnection, connection_of
     from benchgate.hosts.docker_engine import DockerEngine
