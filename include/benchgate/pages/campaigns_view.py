@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from benchgate.pages.grid import MEASURE_NAMES
+from benchgate.pages.level_changes import LevelChange
 from benchgate.pages.nights import Night, TrendSeries, count_runs, newest_runs, nights_of, trend
 from benchgate.pages.reading import Row, pages_of, rows
 from benchgate.pages.run_view import DagRunState
@@ -29,6 +30,7 @@ class Spark:
 
     title: str
     values: tuple[float, ...]  # oldest first
+    changes: tuple[LevelChange, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,7 @@ def _spark(connection: Connection, runs: Sequence[Row]) -> Spark | None:
         return None
     series = max(found, key=lambda one: len(one.points))
     title = f"decode tok/s of {arm} on {series.place}, {workload} {load_label}"
-    return Spark(title, tuple(point.value for point in series.points))
+    return Spark(title, tuple(point.value for point in series.points), series.changes)
 
 
 def _heaviest(connection: Connection, runs: Sequence[Row]) -> tuple[str, str, str] | None:

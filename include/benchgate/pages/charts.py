@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from html import escape
 
@@ -13,12 +14,13 @@ from benchgate.analysis.findings import Comparison
 from benchgate.analysis.levels import Level
 from benchgate.analysis.measures import BY_NAME, MAIN, MEASURES
 from benchgate.pages.cell_view import EarlierNight
-from benchgate.pages.nights import Night, TrendSeries
+from benchgate.pages.level_changes import LevelChange, level_changes
+from benchgate.pages.nights import Night, SeriesPoint, TrendSeries
 from benchgate.pages.words import state_words
 from benchgate.report import charts as report_charts
 from benchgate.report.scales import Scale, fit
-from benchgate.report.svg import Chart, Point, Series, draw
-from benchgate.report.tables import SHORT_TITLES, number
+from benchgate.report.svg import Chart, Mark, Point, Series, draw
+from benchgate.report.tables import SHORT_TITLES, UNKNOWN, number
 
 STRIP_HEIGHT = 28
 FOREST_WIDTH, FOREST_HEIGHT = 200, 22
@@ -42,8 +44,10 @@ def load_charts(levels: Sequence[Level], metric: str) -> list[tuple[str, Markup]
     return [(chart.title, Markup(draw(chart))) for chart in charts]  # noqa: S704  draw escapes every text
 
 
-def trend_chart(series: Sequence[TrendSeries], metric: str, where: str) -> Markup | None:
-    """One metric over the nights, a line for each arm and placement."""
+def trend_chart(
+    series: Sequence[TrendSeries], metric: str, where: str, chosen: Sequence[tuple[str | None, str]] = ()
+) -> Markup | None:
+    """One metric over the nights, a line for each arm and placement; ``chosen`` are moments to mark, with words."""
     if not any(one.points for one in series):
         return None
     lines = tuple(
@@ -62,7 +66,37 @@ def trend_chart(series: Sequence[TrendSeries], metric: str, where: str) -> Marku
         for line in lines
         if line.points
     )
-    return _nights_chart(f"{BY_NAME[metric].title} over the nights, {where}", described, metric, lines, moments)
+    marks: dict[str, list[MarkedChange]] = {}
+    for one in marked_changes(series):
+        marks.setdefault(str(one.point.started_at), []).append(one)
+    drawn = tuple(
+        Mark(_days(moment), ", ".join(str(one.number) for one in ones), "note") for moment, ones in marks.items()
+    )
+    drawn += tuple(Mark(_days(moment), words) for moment, words in chosen)
+    if marks:
+        described += ". Upright lines with a number: changes of level, told below the chart"
+    title = f"{BY_NAME[metric].title} over the nights, {where}"
+    return _nights_chart(title, described, metric, lines, moments, drawn)
+
+
+@dataclass(frozen=True)
+class MarkedChange:
+    """A numbered mark of a chart: which line changed its level on which night."""
+
+    number: int
+    series: TrendSeries
+    point: SeriesPoint
+    change: LevelChange
+
+
+def marked_changes(series: Sequence[TrendSeries]) -> list[MarkedChange]:
+    """The changes of level of all lines of a chart, oldest first, numbered as the chart marks them."""
+    found = [(str(one.points[c.place].started_at), place, c) for place, one in enumerate(series) for c in one.changes]
+    found.sort(key=lambda item: item[:2])
+    return [
+        MarkedChange(number, series[place], series[place].points[change.place], change)
+        for number, (_, place, change) in enumerate(found, start=1)
+    ]
 
 
 def history_chart(nights: Sequence[EarlierNight], metric: str) -> Markup | None:
@@ -77,11 +111,25 @@ def history_chart(nights: Sequence[EarlierNight], metric: str) -> Markup | None:
     moments = sorted({str(one.started_at) for one in nights if one.state == "published"})
     title = f"{BY_NAME[metric].title} of this cell over the nights"
     described = f"{len(points)} nights, from {points[0].note} to {points[-1].note}"
-    return _nights_chart(title, described, metric, (Series(SHORT_TITLES[metric], points),), moments)
+    changes = level_changes([point.y for point in points], metric)
+    marks = tuple(Mark(points[c.place].x, f"{signed(c.change)} {points[c.place].note[:10]}") for c in changes)
+    if marks:
+        described += "; changes of level: " + ", ".join(mark.text for mark in marks)
+    return _nights_chart(title, described, metric, (Series(SHORT_TITLES[metric], points),), moments, marks)
+
+
+def signed(change: float | None) -> str:
+    """A relative change: ``+12 %``, ``-3.5 %``."""
+    return UNKNOWN if change is None else f"{100 * change:+.3g} %"
 
 
 def _nights_chart(
-    title: str, description: str, metric: str, series: tuple[Series, ...], moments: Sequence[str]
+    title: str,
+    description: str,
+    metric: str,
+    series: tuple[Series, ...],
+    moments: Sequence[str],
+    marks: tuple[Mark, ...] = (),
 ) -> Markup:
     step = max(1, math.ceil(len(moments) / 6))
     ticks = tuple((_days(moment), moment[5:10]) for moment in moments[::step])
@@ -93,6 +141,7 @@ def _nights_chart(
         y_label=unit_title(metric),
         series=series,
         x_ticks=ticks,
+        marks=marks,
     )
     return Markup(draw(chart))  # noqa: S704  draw escapes every text
 
@@ -138,8 +187,8 @@ def strip(nights: Sequence[Night]) -> Markup:
     )
 
 
-def spark(values: Sequence[float], title: str) -> Markup:
-    """A small line from the oldest to the newest value."""
+def spark(values: Sequence[float], title: str, changes: Sequence[LevelChange] = ()) -> Markup:
+    """A small line from the oldest to the newest value; upright lines where its level changed."""
     if len(values) < 2:
         return Markup("")
     width, height = 120, STRIP_HEIGHT
@@ -148,9 +197,16 @@ def spark(values: Sequence[float], title: str) -> Markup:
     points = [(4 + place * step, ys(value)) for place, value in enumerate(values)]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     label = f"{title}, last {len(values)} nights: from {number(values[0])} to {number(values[-1])}"
+    if changes:
+        label += "; level changed by " + ", ".join(signed(change.change) for change in changes)
+    marks = "".join(
+        f'<line class="{"better" if change.better else "worse"}" x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{height}"/>'
+        for change in changes
+        for x in (4 + (change.place - 0.5) * step,)
+    )
     return Markup(  # noqa: S704  made of numbers and escaped texts
         f'<svg class="spark" role="img" aria-label="{escape(label)}" viewBox="0 0 {width} {height}" '
-        f'width="{width}" height="{height}"><title>{escape(label)}</title><polyline points="{path}"/>'
+        f'width="{width}" height="{height}"><title>{escape(label)}</title>{marks}<polyline points="{path}"/>'
         f'<circle cx="{points[-1][0]:.1f}" cy="{points[-1][1]:.1f}" r="3"/></svg>'
     )
 

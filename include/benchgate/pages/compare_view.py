@@ -17,7 +17,7 @@ from benchgate.analysis.read import RunFacts, read_cells, read_run
 from benchgate.analysis.reversals import reversals, summaries
 from benchgate.analysis.series import Night
 from benchgate.names import run_key
-from benchgate.pages.nights import newest_runs
+from benchgate.pages.nights import TrendSeries, newest_runs, trend
 from benchgate.pages.reading import Row, rows
 from benchgate.pages.words import day, iso
 from benchgate.pages.written import Written, read_written
@@ -25,6 +25,7 @@ from benchgate.warehouse import tables as t
 
 NIGHTS_TO_CHOOSE = 90
 ARMS, NIGHTS = "arms", "nights"
+TREND_METRIC = "decode_tok_s"
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,8 @@ class CompareView:
     levels: tuple[Level, ...]
     changed: tuple[Changed, ...]
     nothing: str | None = None  # why there is nothing to compare
+    trend: tuple[TrendSeries, ...] = ()  # of the arm, when nights are compared: whether the two nights are usual ones
+    trend_of: tuple[str, str] = ("", "")  # workload and load of it
 
 
 def compare_view(connection: Connection | None, allowed: Collection[str], asked: Asked) -> CompareView:
@@ -181,7 +184,20 @@ def _nights(
     blank = replace(blank, arm=arm, names=names, changed=changed)
     if {cell.arm for cell in both} != set(names):
         return replace(blank, nothing=f"{arm} did not measure anything on one of the two nights.")
-    return _filled(blank, compare(both, names[0]), both)
+    filled = _filled(blank, compare(both, names[0]), both)
+    at = _heaviest([one for one in filled.comparisons if one.metric == TREND_METRIC], written)
+    if at is None:
+        return filled
+    shown = trend(connection, found, workload=at[0], load_label=at[1], metric=TREND_METRIC, arms=[arm])
+    return replace(filled, trend=tuple(shown), trend_of=at)
+
+
+def _heaviest(found: Sequence[Comparison], written: Written) -> tuple[str, str] | None:
+    """The heaviest load of the first workload of the file."""
+    if not found:
+        return None
+    first = min(found, key=lambda one: (written.by_workload(one.workload), -float(one.users or one.request_rate or 0)))
+    return first.workload, first.load
 
 
 def _night_names(arm: str, other: Row, run: Row) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from benchgate.pages.level_changes import LevelChange, with_changes
 from benchgate.pages.reading import Row, chunks, rows
 from benchgate.pages.words import day, iso, seconds_between
 from benchgate.warehouse import tables as t
@@ -139,6 +140,7 @@ class SeriesPoint:
     """One night of one series: the median over the published repeats."""
 
     run_id: str
+    run: str
     night: str | None
     started_at: str | None
     value: float
@@ -152,6 +154,7 @@ class TrendSeries:
     arm: str
     place: str
     points: tuple[SeriesPoint, ...]  # oldest first
+    changes: tuple[LevelChange, ...] = ()
 
 
 def trend(
@@ -168,6 +171,8 @@ def trend(
     Only numbers of one kind are joined to a line: the client and metric definition of the newest night. ``metric`` is
     a column of the cell table, chosen by the caller from a fixed list.
     """
+    if not runs:
+        return []
     cell, launch = t.cell, t.launch
     by_id = {row["run_id"]: row for row in runs}
     kinds = (cell.c.client_name, cell.c.metric_definition, cell.c.token_count_source)
@@ -192,7 +197,8 @@ def trend(
     for row in found:
         if row["value"] is not None and tuple(row[column.name] for column in kinds) == kind:
             values[(row["arm"], f"{row['host']}/{row['placement']}")][row["run_id"]].append(row["value"])
-    return [TrendSeries(arm, place, tuple(_points(by_id, nights))) for (arm, place), nights in sorted(values.items())]
+    series = [TrendSeries(arm, place, tuple(_points(by_id, nights))) for (arm, place), nights in sorted(values.items())]
+    return with_changes(connection, series, runs[0], workload=workload, load_label=load_label, metric=metric)
 
 
 def _points(by_id: Mapping[Any, Row], nights: Mapping[Any, list[float]]) -> list[SeriesPoint]:
@@ -200,6 +206,7 @@ def _points(by_id: Mapping[Any, Row], nights: Mapping[Any, list[float]]) -> list
     return [
         SeriesPoint(
             run_id=by_id[run_id]["airflow_run_id"],
+            run=by_id[run_id]["run"],
             night=day(by_id[run_id]["night"]),
             started_at=iso(by_id[run_id]["started_at"]),
             value=median(nights[run_id]),

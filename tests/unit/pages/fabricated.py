@@ -182,7 +182,8 @@ def _launch(planned: PlannedLaunch, number: int, start: datetime) -> LaunchRecor
 
 
 def _speed(cell: PlannedCell, number: int, chance: random.Random) -> float:
-    """Decode tokens/s: marlin wins short chats, loses long prompts with many users; slower since night 300."""
+    """Decode tokens/s: marlin wins short chats, loses long prompts with many users; marlin
+    faster since night 18, triton slower since night 300."""
     users = cell.users or 1
     base = 140.0 * users**0.82
     if cell.workload == "prompt-8k":
@@ -193,6 +194,8 @@ def _speed(cell: PlannedCell, number: int, chance: random.Random) -> float:
         base *= 0.99
     if number >= 300 and cell.arm == "triton":
         base *= 0.9
+    if number >= 18 and cell.arm == "marlin":
+        base *= 1.08
     return base * chance.gauss(1.0, 0.012)
 
 
