@@ -262,6 +262,7 @@ class CellSummary(Record):
     stopped_by: str = "requests"  # requests | time_cap | error_rate | interrupt | unknown (imported)
     client_cpu_share: float | None = None
     client_loop_lag_p99_ms: float | None = None
+    stamp_source: str | None = None  # who timed the reads: kernel | user (the client) | mixed
     users: int | None = None
     request_rate: float | None = None
     notes: list[str] = []
@@ -396,6 +397,10 @@ class RunRecord(Record):
     nothing_new_reason: str | None = None
     # the process that the run lives and dies with ("host pid start-time"); None: Airflow's scheduler keeps it
     owner: str | None = None
+    # why it ended before all that it planned was done (interrupted, killed); None: it came to its own end
+    broken_off: str | None = None
+    publish_later: bool = False  # its person publishes it by hand (`run --no-publish`); housekeeping leaves it unloaded
+    load_pending: bool = False  # it has ended and is not in the warehouse yet: a load that failed or was killed
 
 
 class CellOutcome(Record):

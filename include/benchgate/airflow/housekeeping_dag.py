@@ -1,4 +1,4 @@
-"""The ``housekeeping`` DAG: what runs that are over have left on hosts, and artifacts and rows past their retention."""
+"""The ``housekeeping`` DAG: leftovers on hosts, runs that were killed, artifacts and rows past their retention."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ log = logging.getLogger("benchgate")
 _DOC = """
 # housekeeping
 
+Gives runs that were killed their end: every planned cell its state, and the run its rows in the warehouse.
 Removes containers and processes of campaign runs that are over (success, failed, or killed with their worker), and
 per-request records past the nights that their campaign keeps. What is not labelled as Benchgate's own is never touched,
 and a run that nobody can tell about is left alone. Each task says what it removed.
@@ -44,6 +45,19 @@ def _housekeeping() -> None:
             log.info("removed %s", line)
         return removed
 
+    @task(doc_md="Gives killed runs their end: every cell its state, and the run its rows in the warehouse.")
+    def finish_killed_runs(ti=None) -> list[str]:  # type: ignore[no-untyped-def]
+        from benchgate.airflow.run_state import airflow_says_over
+        from benchgate.airflow.warehouse import warehouse_url
+        from benchgate.steps import ending
+
+        finished = ending.finish_killed_runs(
+            lambda record: ending.why_over(record, ask=lambda asked: airflow_says_over(ti, asked)), url=warehouse_url()
+        )
+        for line in finished:
+            log.info(line)
+        return finished
+
     @task(doc_md="Removes per-request files past the nights that their campaign keeps; percentiles stay.")
     def remove_expired_artifacts() -> list[str]:
         from benchgate.steps.expired import remove_expired
@@ -63,7 +77,7 @@ def _housekeeping() -> None:
             log.info("removed %s", line)
         return len(removed)
 
-    remove_leftovers() >> remove_expired_artifacts() >> remove_expired_rows()
+    remove_leftovers() >> finish_killed_runs() >> remove_expired_artifacts() >> remove_expired_rows()
 
 
 def housekeeping_dag() -> DAG:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import signal
 import sys
 
 from benchgate import __version__
@@ -25,7 +26,7 @@ COMMANDS = {
     "import": "load result files of other benchmark clients",
     "warehouse": "create, migrate and inspect the warehouse",
     "report": "write a campaign run as HTML, Markdown, CSV, Parquet or reproduce.md",
-    "housekeeping": "remove what runs that are over have left on the hosts, and expired artifacts",
+    "housekeeping": "remove what runs that are over have left, finish killed ones, drop expired artifacts",
     "demo": "run the demo campaign through Airflow on this machine",
 }
 
@@ -51,6 +52,11 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:  # `benchgate plan FILE | head`
         sys.stderr.close()
         return 0
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+    except KeyboardInterrupt as interruption:
+        name = interruption.args[0] if interruption.args else "SIGINT"
+        print(f"interrupted by {name}" if interruption.args else "interrupted", file=sys.stderr)
+        return 128 + getattr(signal, str(name), signal.SIGINT)
+    except OSError as error:  # a file that a command reads or writes: a full disk, a folder of somebody else
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"error: {where}{error.strerror or error}", file=sys.stderr)
+        return 1

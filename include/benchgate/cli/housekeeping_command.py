@@ -1,4 +1,4 @@
-"""``benchgate housekeeping``: remove what runs that are over have left on the hosts, and expired artifacts."""
+"""``benchgate housekeeping``: leftovers on the hosts, runs that were killed before their end, expired artifacts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from benchgate import settings
+from benchgate.artifacts import all_runs
+from benchgate.cli.options import number, run_name
 from benchgate.errors import BenchgateError
+from benchgate.records import RunRecord
 from benchgate.spec.load import load_inventory
+from benchgate.steps.ending import finish_killed_runs, why_over
 from benchgate.steps.leftovers import record_of, recorded_as_over
 
 
@@ -18,21 +22,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``benchgate housekeeping``."""
     parser.add_argument("--host", action="append", metavar="HOST", help="only this host (may be given again)")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
-    parser.add_argument("--run", action="append", default=[], metavar="KEY", help="this run is over, I know it")
+    parser.add_argument(
+        "--run",
+        action="append",
+        type=run_name,
+        default=[],
+        metavar="KEY",
+        help="this run is over, I know it",
+    )
     parser.add_argument(
         "--max-hours",
-        type=float,
+        type=number(above=0),
         metavar="N",
         help="a run that started longer ago is over even if its record says it runs (its worker was killed)",
     )
+    parser.add_argument("--no-finish", action="store_true", help="leave killed runs without an end in the warehouse")
     parser.add_argument("--no-artifacts", action="store_true", help="leave expired per-request records alone")
     parser.add_argument("--hosts", type=Path, metavar="FILE", help="the inventory (default: include/hosts.yaml)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Remove and report; 1 when a host could not be looked at or something resisted."""
-    if args.max_hours is not None and args.max_hours <= 0:
-        raise BenchgateError(f"--max-hours must be above 0, not {args.max_hours:g}")
+    unknown_runs = [key for key in args.run if record_of(key) is None]
+    if unknown_runs:
+        known = [store.run for store in all_runs()]
+        raise BenchgateError(
+            f"there is no run {', '.join(unknown_runs)} in the artifact store {settings.artifacts_url()}",
+            remedy=f"the newest of its {len(known)} are: {', '.join(known[-5:])}" if known else "it holds none",
+        )
     inventory = load_inventory(args.hosts or settings.hosts_file())
     wanted = args.host or list(inventory.hosts)
     unknown = [name for name in wanted if name not in inventory.hosts]
@@ -51,14 +68,19 @@ def run(args: argparse.Namespace) -> int:
             continue
         said += len(lines)
         print("\n".join(lines) if lines else f"host {name}: nothing to remove")
+    if not args.no_finish:
+        for line in finish_killed_runs(_why_over(set(args.run), args.max_hours), dry=args.dry_run):
+            failed = "cannot be finished" in line
+            problems, said = problems + failed, said + (not failed)
+            print(f"error: {line}" if failed else line, file=sys.stderr if failed else sys.stdout)
     if not args.no_artifacts:
         from benchgate.steps.expired import remove_expired
 
         for line in remove_expired(dry=args.dry_run):
             said += 1
             print(f"artifacts: {line}")
-    verb = "would be removed" if args.dry_run else "removed"
-    print(f"{said} things {verb}" + (f"; {problems} hosts could not be cleaned" if problems else ""))
+    verb = "would be done" if args.dry_run else "done"
+    print(f"{said} things {verb}" + (f"; {problems} could not be" if problems else ""))
     return 1 if problems else 0
 
 
@@ -72,12 +94,27 @@ def decide(over: set[str], max_hours: float | None) -> Callable[[str], bool]:
         if key in over or recorded_as_over(key):
             return True
         record = record_of(key)
-        if record is None or max_hours is None:
-            return False
-        age = datetime.now(timezone.utc) - datetime.fromisoformat(record.started_at).astimezone(timezone.utc)
-        return age > timedelta(hours=max_hours)
+        return record is not None and _too_old(record, max_hours)
 
     return run_is_over
+
+
+def _why_over(over: set[str], max_hours: float | None) -> Callable[[RunRecord], str | None]:
+    """Like :func:`decide`, in words for the run's own record."""
+
+    def why(record: RunRecord) -> str | None:
+        if _too_old(record, max_hours):
+            return f"it was still running {max_hours:g} hours after its start, and its person gave it up"
+        return why_over(record, named=record.run in over)
+
+    return why
+
+
+def _too_old(record: RunRecord, max_hours: float | None) -> bool:
+    if max_hours is None:
+        return False
+    age = datetime.now(timezone.utc) - datetime.fromisoformat(record.started_at).astimezone(timezone.utc)
+    return age > timedelta(hours=max_hours)
 
 
 def _clean(name: str, inventory: object, over: Callable[[str], bool], *, dry: bool) -> list[str]:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from benchgate.cli.options import run_name, whole
 from benchgate.errors import BenchgateError
+
+_ENDED_BY = (signal.SIGTERM, signal.SIGHUP)  # `timeout`, a shutdown, a closed terminal: ends of a run like Ctrl-C
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,11 +21,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("file", type=Path, metavar="FILE", help="campaign file")
     add("--no-airflow", action="store_true", help="accepted for clarity: this command never uses Airflow")
-    add("--run-id", help="name of the run; the same name goes on with the same run (default: the time)")
+    add(
+        "--run-id",
+        type=run_name,
+        metavar="ID",
+        help="name of the run; the same name goes on with the same run (default: the time)",
+    )
     add("--arms", nargs="+", metavar="ARM", help="plan only these arms")
     add("--workloads", nargs="+", metavar="NAME", help="plan only these workloads")
-    add("--users", nargs="+", type=int, metavar="N", help="plan only these user levels")
-    add("--repeats", type=int, metavar="N", help="measure each cell so often")
+    add("--users", nargs="+", type=whole(at_least=1), metavar="N", help="plan only these user levels")
+    add("--repeats", type=whole(at_least=1), metavar="N", help="measure each cell so often")
     add("--image", help="another tag or digest in place of the campaign's image")
     add("--force", action="store_true", help="measure although this image has a published run")
     add("--launches", nargs="+", metavar="ARM|LAUNCH", help="start only these launches of the planned run")
@@ -56,8 +67,27 @@ def run(args: argparse.Namespace) -> int:
         after_cells=args.after_cells,
         secrets=found,
     )
-    drive(args.file, args.run_id or time.strftime("%Y%m%dT%H%M%S"), trigger=trigger, options=options, say=_say)
+    with _signals_interrupt():
+        drive(args.file, args.run_id or time.strftime("%Y%m%dT%H%M%S"), trigger=trigger, options=options, say=_say)
     return 0
+
+
+@contextmanager
+def _signals_interrupt() -> Iterator[None]:
+    """SIGTERM and SIGHUP interrupt as Ctrl-C does, so that the run comes to a true end. What is ignored stays so."""
+
+    def interrupt(number: int, _frame: object) -> None:
+        raise KeyboardInterrupt(signal.Signals(number).name)
+
+    before = {number: signal.getsignal(number) for number in _ENDED_BY}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:  # nohup
+            signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _say(text: str) -> None:

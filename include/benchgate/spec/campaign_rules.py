@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 
@@ -24,10 +23,6 @@ _DECIDED = {
     "model_path": "write it as model: {id: ..}",
     "served_model_name": "the model's id is the served name",
 }
-PROOF_NAMES = (
-    "engine_version", "moe_kernel", "attention_backend", "kv_tokens", "kv_meaning", "max_concurrency", "weights_gib",
-    "load_seconds", "graph_capture_seconds", "init_seconds", "memory_reserved_gib", "ready", "model_sha256",
-)  # fmt: skip
 DATASETS = ("synthetic", "sharegpt")
 _PRESETS = {"@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly"}
 
@@ -43,7 +38,6 @@ def campaign_complaints(data: object) -> list[Complaint]:
         *_secret_names(campaign),
         *(found for path, block in _server_blocks(campaign) for found in _environment(path, block, campaign)),
         *(found for path, block in _server_blocks(campaign) for found in _arguments(path, block, campaign)),
-        *_proofs(campaign),
         *_needles(campaign),
     ]
 
@@ -164,14 +158,6 @@ def _arguments(path: Path, block: Mapping[str, object], campaign: Mapping[str, o
         elif (plain in _SECRET_ARG and value) or looks_secret(value):
             yield Complaint(here, "is a secret; give it by an environment variable that is listed in secrets")
         spellings.setdefault(plain, name)
-
-
-def _proofs(campaign: Mapping[str, object]) -> Iterator[Complaint]:
-    for name, arm in as_map(campaign.get("arms")).items():
-        for proof in as_map(as_map(arm).get("prove")):
-            close = difflib.get_close_matches(proof, PROOF_NAMES, n=1, cutoff=0.85)
-            if proof not in PROOF_NAMES and close:
-                yield Complaint(("arms", name, "prove", proof), f"unknown proof; did you mean {close[0]}?")
 
 
 def _needles(campaign: Mapping[str, object]) -> Iterator[Complaint]:

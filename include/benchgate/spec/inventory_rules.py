@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from benchgate.names import lease_name
 from benchgate.spec.rules import Complaint, Path, as_map, looks_secret
+from benchgate.spec.safety_rules import address_problem, engine_url_problem, image_problem
+
+_LOOPBACK = re.compile(r"tcp://(localhost|127\.[0-9.]+|\[::1\])(:|/|$)")
 
 
 def inventory_complaints(data: object) -> list[Complaint]:
@@ -31,9 +34,18 @@ def _host_paths(path: Path, host: Mapping[str, object]) -> Iterator[Complaint]:
     if isinstance(url, str):
         if looks_secret(url):
             yield Complaint((*path, "docker_url"), "holds a password; use docker_conn_id or an ssh key")
-        elif not re.match(r"(unix|tcp|ssh|npipe|https?)://.", url):
-            yield Complaint((*path, "docker_url"), f"must begin with unix://, tcp:// or ssh://; is {url!r}")
-    local = host.get("kind") == "process" or (isinstance(url, str) and url.startswith(("unix://", "npipe://")))
+        elif problem := engine_url_problem(url):
+            yield Complaint((*path, "docker_url"), problem)
+        elif url.startswith("tcp://") and not host.get("tls") and not _LOOPBACK.match(url):
+            message = "is not encrypted: who can reach it commands that machine; give tls, or use ssh://"
+            yield Complaint((*path, "docker_url"), message, warning=True)
+    address = host.get("address")
+    if isinstance(address, str) and (problem := address_problem(address)):
+        yield Complaint((*path, "address"), problem)
+    client = host.get("client_image")
+    if isinstance(client, str) and (problem := image_problem(client)):
+        yield Complaint((*path, "client_image"), problem)
+    local = host.get("kind") == "process" or (isinstance(url, str) and url.startswith("unix://"))
     for key in ("hub_cache", "vocab_dir"):
         value = host.get(key)
         if not isinstance(value, str):

@@ -12,10 +12,13 @@ from pydantic import ValidationError
 from benchgate.errors import SpecError, SpecProblem
 from benchgate.spec.campaign import CampaignSpec, Model
 from benchgate.spec.campaign_rules import campaign_complaints
+from benchgate.spec.context_rules import context_complaints
 from benchgate.spec.hosts import Inventory
 from benchgate.spec.inventory_rules import inventory_complaints
 from benchgate.spec.placing_rules import placing_complaints
-from benchgate.spec.rules import Complaint
+from benchgate.spec.proof_rules import proof_complaints
+from benchgate.spec.rules import Complaint, as_map
+from benchgate.spec.safety_rules import safety_complaints
 from benchgate.spec.sources import Sources, sources_complaints
 from benchgate.spec.violations import problems_of
 from benchgate.spec.yaml_document import Document, YamlPath, read_document, read_text
@@ -80,6 +83,10 @@ def read_campaign(
     def rules(data: object) -> Iterable[Complaint]:
         yield from campaign_complaints(data)
         yield from placing_complaints(data, inventory, sources)
+        # of files only: a run that was planned by other rules is still read by :func:`campaign_of`
+        yield from safety_complaints(as_map(data), inventory)
+        yield from proof_complaints(as_map(data))
+        yield from context_complaints(as_map(data))
 
     document = read_document(Path(path), written=_is_environment, unambiguous=_is_argument)
     return _load(document, CampaignSpec, rules)

@@ -19,7 +19,7 @@ from benchgate.errors import BenchgateError
 from benchgate.names import run_key
 from benchgate.plan import launch_order, measuring_order
 from benchgate.spec.load import load_campaign
-from benchgate.steps import launching, measuring, needles, planning, proving, publishing, readiness, seeding
+from benchgate.steps import ending, launching, measuring, needles, planning, proving, publishing, readiness, seeding
 from benchgate.steps.context import CampaignRun
 from benchgate.steps.launching import Say
 from benchgate.steps.leftovers import recorded_as_over
@@ -57,44 +57,74 @@ def drive(
     if options.publish_only:  # as it was planned and measured: planning again would forget how it ended
         run = CampaignRun(run_key(load_campaign(campaign_file).campaign, run_id))
     else:
-        run = planning.plan_run(campaign_file, run_id, trigger)
+        run = planning.plan_run(campaign_file, run_id, trigger, only=options.launches)
+        run.update_record(publish_later=not options.publish)
     say(f"{run.run}: {len(run.ledger.launches)} launches, {len(run.ledger.cells)} cells")
-    known = {launch.launch for launch in run.ledger.launches} | {launch.arm for launch in run.ledger.launches}
-    unknown = [name for name in options.launches or () if name not in known]
-    if unknown:
-        raise BenchgateError(
-            f"run {run.run} plans no launch {', '.join(unknown)}", remedy=f"it plans: {', '.join(sorted(known))}"
-        )
     if not options.publish_only:
-        _seed(run, options, say)
-        lanes = [] if run.record.state == "nothing_new" else launch_order(run.ledger, run.inventory)
-        failures: list[BaseException] = []
-        begin, over = threading.Event(), threading.Event()
-
-        def lane_of(launches: tuple[str, ...]) -> None:
-            begin.wait()  # until every lane has its thread: an interruption before that must find none at work
-            _lane(run, launches, options, say, len(lanes) > 1, over)
-
-        with ThreadPoolExecutor(max_workers=max(len(lanes), 1)) as pool:
-            try:
-                futures = [pool.submit(lane_of, lane.launches) for lane in lanes]
-                begin.set()
-                for future in futures:
-                    error = future.exception()
-                    if error is not None:
-                        failures.append(error)
-            except BaseException:  # Ctrl-C reaches this thread alone, and the pool would wait for all that is planned
-                over.set()
-                begin.set()
-                _end_servers(run, say)
-                raise
-        if failures:
-            raise failures[0]
+        try:
+            _seed(run, options, say)
+            _measure(run, options, say)
+        except BaseException as error:
+            _broken_off(run, error, options, say)
+            raise
     if options.publish or options.publish_only:
-        publishing.validate(run, say=say)
-        publishing.load(run, url=options.warehouse_url, say=say)
+        _publish(run, options, say)
         publishing.verdict(run, say=say)
     return run
+
+
+def _measure(run: CampaignRun, options: DriverOptions, say: Say) -> None:
+    """Every launch, lanes at the same time. An interruption takes the servers away and waits for the lanes to end."""
+    lanes = [] if run.record.state == "nothing_new" else launch_order(run.ledger, run.inventory)
+    failures: list[BaseException] = []
+    begin, over = threading.Event(), threading.Event()
+
+    def lane_of(launches: tuple[str, ...]) -> None:
+        begin.wait()  # until every lane has its thread: an interruption before that must find none at work
+        _lane(run, launches, options, say, len(lanes) > 1, over)
+
+    with ThreadPoolExecutor(max_workers=max(len(lanes), 1)) as pool:
+        try:
+            futures = [pool.submit(lane_of, lane.launches) for lane in lanes]
+            begin.set()
+            for future in futures:
+                error = future.exception()
+                if error is not None:
+                    failures.append(error)
+        except BaseException:  # Ctrl-C reaches this thread alone, and the pool would wait for all that is planned
+            over.set()
+            begin.set()
+            _end_servers(run, say)
+            raise
+    if failures:
+        raise failures[0]
+
+
+def _publish(run: CampaignRun, options: DriverOptions, say: Say) -> None:
+    publishing.validate(run, say=say)
+    publishing.load(run, url=options.warehouse_url, say=say)
+
+
+def _broken_off(run: CampaignRun, error: BaseException, options: DriverOptions, say: Say) -> None:
+    """Bring an interrupted run to a true end: every cell has its state, and what was measured is loaded."""
+    interrupted = isinstance(error, KeyboardInterrupt)
+    why = f"interrupted{_by(error)}" if interrupted else f"broken off: {type(error).__name__}: {error}"
+    say(f"{why}: {ending.break_off(run, why)} cells were not measured")
+    if not options.publish:
+        say("what was measured is kept, and --publish-only with the same --run-id publishes it")
+        return
+    if interrupted:
+        say("loading what was measured; interrupt again to leave that to `benchgate housekeeping`")
+    try:
+        _publish(run, options, say)
+    except (BenchgateError, KeyboardInterrupt) as again:
+        said = "interrupted again" if isinstance(again, KeyboardInterrupt) else str(again)
+        say(f"not loaded ({said}); `benchgate housekeeping` loads it")
+
+
+def _by(error: BaseException) -> str:
+    """`` by SIGTERM``, where the one who raised the interruption knows."""
+    return f" by {error.args[0]}" if error.args else ""
 
 
 def _seed(run: CampaignRun, options: DriverOptions, say: Say) -> None:

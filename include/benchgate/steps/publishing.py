@@ -41,16 +41,16 @@ def validate(run: CampaignRun, *, say: Say = print) -> GateResult:
 
 def load(run: CampaignRun, *, url: str | None = None, say: Say = print) -> dict[str, int]:
     """Put the run into the warehouse: all of it or nothing. Gives the number of cells in each end state."""
-    from benchgate.gates import expected_outcome
     from benchgate.warehouse.bundle import read_bundle
     from benchgate.warehouse.load import load_run
     from benchgate.warehouse.migrate import migrate
 
     result = _gates(run)
-    ok, reasons = expected_outcome(run.campaign, run.ledger, result.outcomes)
+    ok, reasons = _as_expected(run, result)
     finish_run(run, "nothing_new" if run.record.state == "nothing_new" else "success" if ok else "failed")
     migrate(url)
     report = load_run(read_bundle(run.store, result, expectation=(ok, reasons), approvals=approvals_of(run)), url)
+    run.update_record(load_pending=False)
     counts = Counter(outcome.state.value for outcome in result.outcomes)
     say(
         f"loaded {report.cells} cells and {report.requests} requests of {run.run}"
@@ -67,10 +67,8 @@ def verdict(run: CampaignRun, *, say: Say = print) -> None:
     Raises:
         BenchgateError: something that was planned could not be published, or something was that should not have been.
     """
-    from benchgate.gates import expected_outcome
-
     result = _gates(run)
-    ok, reasons = expected_outcome(run.campaign, run.ledger, result.outcomes)
+    ok, reasons = _as_expected(run, result)
     for line in summary_lines(result.outcomes):
         say(line)
     if run.record.state == "nothing_new":
@@ -81,7 +79,17 @@ def verdict(run: CampaignRun, *, say: Say = print) -> None:
 
 def finish_run(run: CampaignRun, state: str) -> RunRecord:
     """Write how the run ended. Its lifetime is over with this: what is left of it on a host may be removed."""
-    return run.update_record(state=state, ended_at=run.record.ended_at or now())
+    return run.update_record(state=state, ended_at=run.record.ended_at or now(), load_pending=True, publish_later=False)
+
+
+def _as_expected(run: CampaignRun, result: GateResult) -> tuple[bool, list[str]]:
+    """Whether every arm ended as its campaign expects. A run that was broken off did not, whatever it had done."""
+    from benchgate.gates import expected_outcome
+
+    ok, reasons = expected_outcome(run.campaign, run.ledger, result.outcomes)
+    if run.record.broken_off is not None:
+        return False, [run.record.broken_off, *reasons]
+    return ok, reasons
 
 
 def summary_lines(outcomes: list[CellOutcome]) -> list[str]:

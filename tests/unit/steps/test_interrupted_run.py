@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from benchgate.errors import BenchgateError
 from benchgate.hosts.base import ServerHandle
 from benchgate.records import ExitInfo
-from benchgate.steps import driver, launching, measuring, needles, proving, readiness, seeding
+from benchgate.steps import driver, launching, measuring, needles, planning, proving, publishing, readiness, seeding
 from benchgate.steps.context import CampaignRun
 
 HOSTS = "hosts: {here: {kind: process, placements: {one: {}, two: {}}}}\n"
@@ -36,6 +37,7 @@ class Servers:
         self.started: list[str] = []
         self.measured: list[str] = []
         self.recorded_stop: list[str] = []
+        self.published: list[str] = []
         self.both_at_work = threading.Barrier(2, action=lambda: os.kill(os.getpid(), signal.SIGINT))
 
     def start(self, run: CampaignRun, key: str, **_: object) -> None:
@@ -82,6 +84,8 @@ def servers(benchgate_home: Path, monkeypatch: pytest.MonkeyPatch) -> Servers:
     monkeypatch.setattr(launching, "handle_of", servers.handle)
     monkeypatch.setattr(launching, "stop_server", lambda _run, key, **_: servers.recorded_stop.append(key))
     monkeypatch.setattr(measuring, "measure_cell", servers.measure)
+    monkeypatch.setattr(publishing, "validate", lambda _run, **_: servers.published.append("validate"))
+    monkeypatch.setattr(publishing, "load", lambda _run, **_: servers.published.append("load"))
     monkeypatch.setattr(CampaignRun, "host", lambda _self, _name: servers)
     return servers
 
@@ -105,7 +109,62 @@ def test_each_launch_is_brought_to_its_end_so_that_its_log_is_kept(servers: Serv
     assert sorted(servers.recorded_stop) == ["beside@here/two", "first@here/one"]
 
 
-def test_the_cell_that_was_being_measured_is_no_result(servers: Servers, interrupted: CampaignRun) -> None:
+def test_every_cell_has_its_end_and_the_one_being_measured_is_no_result(
+    servers: Servers, interrupted: CampaignRun
+) -> None:
     records = [interrupted.cell_record(cell.cell) for cell in interrupted.ledger.cells]
-    kept = {record.cell: (record.state, record.reason) for record in records if record is not None}
-    assert kept == dict.fromkeys(servers.measured, ("failed", "interrupted"))
+    ends = {record.cell: (record.state, record.reason) for record in records if record is not None}
+    begun = dict.fromkeys(servers.measured, ("failed", "interrupted"))
+    never = {cell.cell: ("not_run", "interrupted") for cell in interrupted.ledger.cells if cell.cell not in begun}
+    assert ends == {**begun, **never}
+    assert len(never) == 4
+
+
+def test_the_run_is_over_and_loaded_with_its_reason(servers: Servers, interrupted: CampaignRun) -> None:
+    record = interrupted.record
+    assert (record.state, record.broken_off) == ("failed", "interrupted")
+    assert record.ended_at is not None
+    assert servers.published == ["validate", "load"]
+
+
+def test_a_run_that_is_published_by_hand_is_left_for_that(servers: Servers, benchgate_home: Path) -> None:
+    file = benchgate_home / "include" / "campaigns" / "mini.yaml"
+    with pytest.raises(KeyboardInterrupt):
+        driver.drive(file, "r1", options=driver.DriverOptions(publish=False), say=lambda _text: None)
+
+    assert servers.published == []
+    assert CampaignRun("mini.r1").record.publish_later
+
+
+def test_a_second_process_at_work_on_the_same_run_is_refused(
+    servers: Servers, benchgate_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = benchgate_home / "include" / "campaigns" / "mini.yaml"
+    monkeypatch.setenv("BENCHGATE_OWNER_PID", str(os.getppid()))
+    planning.plan_run(file, "r1")
+    monkeypatch.setenv("BENCHGATE_OWNER_PID", str(os.getpid()))
+
+    with pytest.raises(BenchgateError, match=r"mini\.r1 is going on already .*another --run-id"):
+        driver.drive(file, "r1", say=lambda _text: None)
+
+    assert servers.started == []
+
+
+def test_launches_that_are_not_planned_are_refused_before_anything_is_written(
+    servers: Servers, benchgate_home: Path
+) -> None:
+    file = benchgate_home / "include" / "campaigns" / "mini.yaml"
+    with pytest.raises(BenchgateError, match="plans no launch third"):
+        driver.drive(file, "r1", options=driver.DriverOptions(launches=("third",)), say=lambda _text: None)
+
+    assert not (benchgate_home / "artifacts").exists()
+
+
+def test_an_image_is_refused_where_nothing_runs_in_one(servers: Servers, benchgate_home: Path) -> None:
+    file = benchgate_home / "include" / "campaigns" / "mini.yaml"
+    with pytest.raises(BenchgateError, match="takes no image: all its launches are on process hosts"):
+        driver.drive(file, "r1", trigger={"image": "vllm/vllm-openai:nightly"}, say=lambda _text: None)
+    with pytest.raises(BenchgateError, match="is no image"):
+        driver.drive(file, "r1", trigger={"image": "--privileged"}, say=lambda _text: None)
+
+    assert not (benchgate_home / "artifacts").exists()

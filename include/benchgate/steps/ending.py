@@ -1,0 +1,120 @@
+"""The end of runs that did not come to it by themselves: interrupted, or killed together with their process.
+
+Every planned cell gets its end state, and the run goes into the warehouse like any other, as ``failed`` with the
+reason: a run that nobody finished would be missing from the ledger for ever. Doing it twice changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchgate.artifacts import RunStore, all_runs
+from benchgate.errors import BenchgateError
+from benchgate.records import CellRecord, Failure, FailureKind, RunRecord
+from benchgate.steps import publishing
+from benchgate.steps.context import CampaignRun, now, owner_is_gone
+
+Say = Callable[[str], None]
+
+
+def why_over(record: RunRecord, *, named: bool = False, ask: Callable[[RunRecord], bool] | None = None) -> str | None:
+    """Why a run whose record still says ``running`` is over all the same, in words; None when it may be going on.
+
+    Args:
+        record: of the run.
+        named: a person says that it is over.
+        ask: who else knows (Airflow); asked only about runs that no process owns.
+    """
+    if owner_is_gone(record):
+        return "the process that ran it was killed"
+    if named:
+        return "it was broken off, and a person said that it is over"
+    if record.owner is None and ask is not None and ask(record):
+        return "its DAG run ended without publishing it"
+    return None
+
+
+def close_cells(run: CampaignRun, why: str) -> int:
+    """Give each planned cell without a record its end, and each launch that was starting; returns how many cells.
+
+    A cell that was being measured is ``failed``, one that never began is ``not_run``. Cells whose launch failed by
+    itself keep that as their reason.
+    """
+    closed = 0
+    for planned in run.ledger.launches:
+        launch = run.launch_record(planned.launch)
+        failed_by_itself = launch is not None and launch.end_state == "failed"
+        if launch is not None and launch.end_state == "starting":
+            failure = Failure(kind=FailureKind.KILLED, reason=why)
+            run.update_launch(
+                planned.launch, end_state="failed", failure=failure, stopped_at=launch.stopped_at or now()
+            )
+        if failed_by_itself:
+            continue
+        for cell in run.cells_of(planned.launch):
+            if run.cell_record(cell.cell) is not None:
+                continue
+            begun = run.store.exists(run.store.cell_path(cell.cell, "progress.json"))
+            reason = f"{why} while this cell was measured" if begun else why
+            run.save_cell(CellRecord(**cell.model_dump(), state="failed" if begun else "not_run", reason=reason))
+            closed += 1
+    return closed
+
+
+def break_off(run: CampaignRun, why: str) -> int:
+    """Record that a run ended before it was done, and how each of its cells did; returns how many were open.
+
+    A run that had all its results broke off nothing: it is what it measured.
+    """
+    open_cells = close_cells(run, why)
+    reason = run.record.broken_off or (why if open_cells else None)
+    run.update_record(broken_off=reason, state="failed", ended_at=run.record.ended_at or now(), load_pending=True)
+    return open_cells
+
+
+def finish_killed_runs(
+    why: Callable[[RunRecord], str | None],
+    *,
+    url: str | None = None,
+    dry: bool = False,
+) -> list[str]:
+    """Bring every run to its end that has none: its cells, its gates, its rows in the warehouse. A line for each.
+
+    A run that cannot be finished says why and stops no other. One that its person publishes by hand is left alone.
+
+    Args:
+        why: why a run that is recorded as running is over, or None; see :func:`why_over`.
+        url: the warehouse.
+        dry: only say what would be done.
+    """
+    lines = []
+    for store in all_runs():
+        try:
+            line = _finish(store, why, url, dry)
+        except BenchgateError as error:
+            line = f"run {store.run} cannot be finished: {error}"
+        if line is not None:
+            lines.append(line)
+    return lines
+
+
+def _finish(store: RunStore, why: Callable[[RunRecord], str | None], url: str | None, dry: bool) -> str | None:
+    record = store.read(store.path("run.json"), RunRecord)
+    if record is None or record.publish_later:
+        return None
+    run = CampaignRun(record.run)
+    reason = why(record) if record.state == "running" else None
+    if reason is None and not record.load_pending:
+        return None
+    if dry:
+        return f"run {record.run} would be finished and loaded: {reason or 'it ended without being loaded'}"
+    open_cells = break_off(run, reason) if reason is not None else 0
+    publishing.validate(run, say=_silent)
+    counts = publishing.load(run, url=url, say=_silent)
+    states = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
+    what = reason or "it had ended without being loaded"
+    return f"run {record.run} finished and loaded: {what}; {open_cells} cells were open; {states}"
+
+
+def _silent(_text: str) -> None:
+    """Housekeeping says one line a run; the gates' own words are in the run's artifacts."""

@@ -1,0 +1,175 @@
+"""Runs that were killed: every cell gets its end, and the run its place in the warehouse. Once, however often."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from benchgate.hosts.process_table import identify
+from benchgate.names import run_key
+from benchgate.records import CellRecord, Failure, FailureKind, LaunchRecord, RunRecord
+from benchgate.steps import ending, planning, publishing
+from benchgate.steps.context import CampaignRun, owner_of_this_run
+from benchgate.steps.leftovers import recorded_as_over
+from tests.support.warehouses import rows, snapshot
+
+HOSTS = "hosts: {here: {kind: process, placements: {one: {}, two: {}, three: {}, four: {}}}}\n"
+CAMPAIGN = """
+campaign: mini
+engine: llamacpp
+model: {id: some/model, source: {host_path: /nowhere/model.gguf}}
+arms:
+  measured: {placement: here/one}
+  starting: {placement: here/two}
+  refused: {placement: here/three}
+  waiting: {placement: here/four}
+workloads:
+  chat: {dataset: synthetic, prompt_tokens: 48, users: [1, 2, 4], requests: 6}
+gates:
+  needle: {context_tokens: 1024}
+"""
+WHY = "the process that ran it was killed"
+
+
+@pytest.fixture
+def campaign_file(benchgate_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    include = benchgate_home / "include"
+    (include / "campaigns").mkdir(parents=True)
+    (include / "hosts.yaml").write_text(HOSTS)
+    file = include / "campaigns" / "mini.yaml"
+    file.write_text(CAMPAIGN)
+    monkeypatch.setenv("BENCHGATE_INCLUDE", str(include))
+    return file
+
+
+@pytest.fixture
+def killed(campaign_file: Path, monkeypatch: pytest.MonkeyPatch) -> CampaignRun:
+    """A run whose process is gone: one launch in the middle of its cells, one starting, one failed, one untouched."""
+    process = subprocess.Popen(["sleep", "60"])
+    monkeypatch.setenv("BENCHGATE_OWNER_PID", str(process.pid))
+    run = planning.plan_run(campaign_file, "r1")
+    process.kill()
+    process.wait()
+    monkeypatch.delenv("BENCHGATE_OWNER_PID")
+    keys = {launch.arm: launch.launch for launch in run.ledger.launches}
+    for arm, end in (("measured", "ready"), ("starting", "starting"), ("refused", "failed")):
+        failure = Failure(kind=FailureKind.BAD_FLAG, reason="no such flag") if end == "failed" else None
+        launch = LaunchRecord(
+            launch=keys[arm], arm=arm, host="here", placement="x", engine="llamacpp", model_id="m", failure=failure,
+            end_state=end, ready_at="2026-11-30T02:00:00Z" if end == "ready" else None,
+        )  # fmt: skip
+        run.save_launch(launch)
+    done, begun, _ = run.cells_of(keys["measured"])
+    run.save_cell(CellRecord(**done.model_dump(), state="failed", reason="a stall"))
+    run.store.write_json(run.store.cell_path(begun.cell, "progress.json"), {"cell": begun.cell})
+    return CampaignRun(run.run)
+
+
+def ends(run: CampaignRun) -> dict[str, tuple[str, str | None] | None]:
+    records = {cell.cell: run.cell_record(cell.cell) for cell in run.ledger.cells}
+    return {key: (record.state, record.reason) if record else None for key, record in records.items()}
+
+
+def test_each_open_cell_says_how_far_it_came(killed: CampaignRun) -> None:
+    assert ending.break_off(killed, WHY) == 8
+
+    found = ends(killed)
+    assert found["measured@here/one/chat/u1/r1"] == ("failed", "a stall")
+    assert found["measured@here/one/chat/u2/r1"] == ("failed", f"{WHY} while this cell was measured")
+    assert found["measured@here/one/chat/u4/r1"] == ("not_run", WHY)
+    assert found["starting@here/two/chat/u1/r1"] == ("not_run", WHY)
+    assert found["waiting@here/four/chat/u4/r1"] == ("not_run", WHY)
+    assert found["refused@here/three/chat/u1/r1"] is None  # its own failure is its reason
+    starting = killed.launch_record("starting@here/two")
+    assert starting is not None
+    assert starting.failure is not None
+    assert (starting.end_state, starting.failure.kind) == ("failed", FailureKind.KILLED)
+
+
+def test_breaking_off_twice_changes_nothing(killed: CampaignRun) -> None:
+    ending.break_off(killed, WHY)
+    before = (ends(killed), killed.record)
+
+    assert ending.break_off(killed, "another reason") == 0
+
+    assert (ends(killed), killed.record) == before
+
+
+def test_a_killed_run_gets_its_end_and_its_rows_once(killed: CampaignRun, benchgate_home: Path) -> None:
+    url = f"sqlite:///{benchgate_home}/warehouse.db"
+
+    said = ending.finish_killed_runs(ending.why_over, url=url)
+
+    assert len(said) == 1
+    assert said[0].startswith(f"run mini.r1 finished and loaded: {WHY}; 8 cells were open;")
+    run = rows(url, "SELECT state, expectation_met, expectation_reason FROM campaign_run")[0]
+    assert (run["state"], bool(run["expectation_met"])) == ("failed", False)
+    assert run["expectation_reason"].startswith(WHY)
+    states = rows(url, "SELECT arm, end_state, count(*) AS n FROM cell GROUP BY 1, 2")
+    assert {(row["arm"], row["end_state"]): row["n"] for row in states} == {
+        ("measured", "failed"): 2,
+        ("measured", "unpublishable"): 1,  # it never ran, and its launch has no needle check either
+        ("refused", "not_run"): 3,
+        ("starting", "not_run"): 3,
+        ("waiting", "not_run"): 3,
+    }
+    before = snapshot(url)
+    assert ending.finish_killed_runs(ending.why_over, url=url) == []
+    assert snapshot(url) == before
+    assert recorded_as_over("mini.r1")
+
+
+def test_a_dry_look_changes_nothing(killed: CampaignRun, benchgate_home: Path) -> None:
+    said = ending.finish_killed_runs(ending.why_over, url=f"sqlite:///{benchgate_home}/w.db", dry=True)
+
+    assert said == [f"run mini.r1 would be finished and loaded: {WHY}"]
+    assert CampaignRun("mini.r1").record.state == "running"
+    assert not (benchgate_home / "w.db").exists()
+
+
+def test_runs_that_may_be_going_on_are_left_alone(campaign_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planning.plan_run(campaign_file, "of-airflow")
+    monkeypatch.setenv("BENCHGATE_OWNER_PID", "1")
+    planning.plan_run(campaign_file, "of-a-living-process")
+
+    assert ending.finish_killed_runs(ending.why_over) == []
+
+
+def test_a_run_that_its_person_publishes_by_hand_is_left_alone(killed: CampaignRun) -> None:
+    killed.update_record(publish_later=True)
+
+    assert ending.finish_killed_runs(ending.why_over) == []
+
+
+def test_one_run_that_cannot_be_finished_stops_no_other(
+    killed: CampaignRun, benchgate_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (benchgate_home / "artifacts" / "broken").mkdir()
+    (benchgate_home / "artifacts" / "broken" / "run.json").write_text("{")
+    monkeypatch.setattr(publishing, "validate", lambda *_a, **_o: None)
+    monkeypatch.setattr(publishing, "load", lambda *_a, **_o: {"not_run": 12})
+
+    said = ending.finish_killed_runs(ending.why_over)
+
+    assert [line.split(":")[0] for line in said] == [
+        "run broken cannot be finished",
+        "run mini.r1 finished and loaded",
+    ]
+
+
+def record(owner: str | None = None) -> RunRecord:
+    return RunRecord(
+        run=run_key("c", "r"), campaign="c", airflow_run_id="r", started_at="2026-11-30T02:00:00Z",
+        benchgate_version="1", owner=owner,
+    )  # fmt: skip
+
+
+def test_airflow_is_asked_about_its_own_runs_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ending.why_over(record(), ask=lambda _record: True) == "its DAG run ended without publishing it"
+    assert ending.why_over(record(), ask=lambda _record: False) is None
+    assert identify(1) is not None
+    monkeypatch.setenv("BENCHGATE_OWNER_PID", "1")
+    assert ending.why_over(record(owner_of_this_run()), ask=lambda _record: True) is None
+    assert "a person said" in str(ending.why_over(record(), named=True))
