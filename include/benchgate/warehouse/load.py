@@ -16,10 +16,12 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from upath import UPath
 
+from benchgate.artifacts import read_bytes
 from benchgate.warehouse import tables as t
 from benchgate.warehouse.bundle import RunBundle
 from benchgate.warehouse.connect import open_warehouse, shown, writing
 from benchgate.warehouse.migrate import require_current
+from benchgate.warehouse.percentiles import percentile_row
 from benchgate.warehouse.requests import request_table, write_requests
 from benchgate.warehouse.rows import Rows, build_rows, cell_id_of, run_id_of
 from benchgate.warehouse.values import now
@@ -75,7 +77,10 @@ def load_run(bundle: RunBundle, url: str | None = None) -> LoadReport:
             for table in t.metadata.sorted_tables:
                 if rows[table.name]:
                     connection.execute(sa.insert(table), rows[table.name])
-            written = write_requests(connection, _request_tables(bundle, rows))
+            percentiles: list[dict[str, Any]] = []
+            written = write_requests(connection, _request_tables(bundle, rows, percentiles))
+            if percentiles:
+                connection.execute(sa.insert(t.request_percentile), percentiles)
             return LoadReport(bundle.run.run, True, existing is not None, len(rows["cell"]), written)
     finally:
         engine.dispose()
@@ -88,12 +93,16 @@ def _remove(connection: Connection, run_id: int) -> None:
     connection.execute(sa.delete(t.campaign_run).where(t.campaign_run.c.run_id == run_id))
 
 
-def _request_tables(bundle: RunBundle, rows: Rows) -> Iterator[pa.Table]:
+def _request_tables(bundle: RunBundle, rows: Rows, percentiles: list[dict[str, Any]]) -> Iterator[pa.Table]:
+    """The request rows of each cell; ``percentiles`` gets what they say, a row a cell."""
+    run_id = run_id_of(bundle.run.run)
     verdicts = {row["cell_id"]: row["latency_verdict"] for row in rows["cell"]}
     for cell, source in sorted(bundle.requests.items()):
         cell_id = cell_id_of(bundle.run.run, cell)
         if cell_id in verdicts:
-            yield request_table(source, cell_id, latencies_valid=verdicts[cell_id] == "valid")
+            table = request_table(source, cell_id, latencies_valid=verdicts[cell_id] == "valid")
+            percentiles.append(percentile_row(table, run_id, cell_id))
+            yield table
 
 
 def _content_sha256(rows: Mapping[str, list[dict[str, Any]]], requests: Mapping[str, UPath], revision: str) -> str:
@@ -108,7 +117,4 @@ def _content_sha256(rows: Mapping[str, list[dict[str, Any]]], requests: Mapping[
 
 
 def _bytes(source: UPath) -> bytes:
-    try:
-        return bytes(source.read_bytes())
-    except FileNotFoundError:
-        return b""  # reading the rows names the missing file
+    return read_bytes(source) or b""  # reading the rows names a missing file

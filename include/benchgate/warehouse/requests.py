@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from upath import UPath
 
+from benchgate.artifacts import read_bytes
 from benchgate.client.requests_file import column_of
 from benchgate.errors import WarehouseError
 from benchgate.warehouse.tables import request
@@ -20,6 +22,8 @@ from benchgate.warehouse.values import clean_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_Item = TypeVar("_Item")
 
 COLUMNS = tuple(request.columns.keys())
 _REQUIRED = ("request_id", "status")
@@ -99,18 +103,33 @@ def write_requests(connection: Connection, tables: Iterable[pa.Table]) -> int:
 
 def _copy(connection: Connection, tables: Iterable[pa.Table]) -> int:
     """PostgreSQL's bulk path: COPY of CSV that Arrow writes. Text is quoted, NULL is an empty unquoted field."""
-    from pyarrow import csv
-
     written = 0
-    options = csv.WriteOptions(include_header=False)
     statement = f"COPY request ({', '.join(COLUMNS)}) FROM STDIN WITH (FORMAT csv)"
     with _driver(connection).cursor() as cursor, cursor.copy(statement) as copy:
-        for batch in _batches(tables):
-            buffer = io.BytesIO()
-            csv.write_csv(batch, buffer, options)
-            copy.write(buffer.getbuffer())
-            written += batch.num_rows
+        for rows, text in _one_ahead(_as_csv(tables)):
+            copy.write(text)
+            written += rows
     return written
+
+
+def _as_csv(tables: Iterable[pa.Table]) -> Iterator[tuple[int, memoryview]]:
+    """Batches as CSV, each with its number of rows."""
+    from pyarrow import csv
+
+    options = csv.WriteOptions(include_header=False)
+    for batch in _batches(tables):
+        buffer = io.BytesIO()
+        csv.write_csv(batch, buffer, options)
+        yield batch.num_rows, buffer.getbuffer()
+
+
+def _one_ahead(items: Iterator[_Item]) -> Iterator[_Item]:
+    """The same items; the next is made by a thread meanwhile, so that files are read while the server writes."""
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = thread.submit(next, items, None)
+            yield item
 
 
 def _driver(connection: Connection) -> Any:
@@ -137,15 +156,16 @@ def _read(source: UPath) -> pa.Table:
     import pyarrow as pa
     from pyarrow import parquet
 
+    content = read_bytes(source)
+    if content is None:
+        raise WarehouseError(
+            f"request records {source} are missing", remedy="measure the cell again, or load without it"
+        )
     try:
-        file = parquet.ParquetFile(pa.BufferReader(source.read_bytes()))
+        file = parquet.ParquetFile(pa.BufferReader(content))
         # never the gaps between events: they are most of the file, and no row needs them
         # one thread: handing a thousand rows to a pool costs more than reading them
         table = file.read([name for name in file.schema_arrow.names if name in _READ], use_threads=False)
-    except FileNotFoundError as error:
-        raise WarehouseError(
-            f"request records {source} are missing", remedy="measure the cell again, or load without it"
-        ) from error
     except (pa.ArrowInvalid, OSError) as error:
         raise WarehouseError(f"request records {source} cannot be read as Parquet: {error}") from error
     for name in _REQUIRED:
@@ -233,10 +253,13 @@ def _clean(column: Any, kind: Any) -> Any:
 
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
-    column = pc.cast(column, kind)
+    if column.null_count == len(column):
+        return pa.nulls(len(column), kind)
+    if column.type != kind:
+        column = pc.cast(column, kind)
     if kind == pa.float64():
         return pc.if_else(pc.is_finite(column), column, None)
-    if kind == pa.string() and len(column):
+    if kind == pa.string():
         encoded = column.dictionary_encode()
         texts = pa.array([clean_text(text) for text in encoded.dictionary.to_pylist()], pa.string())
         return texts.take(encoded.indices)

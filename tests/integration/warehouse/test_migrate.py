@@ -18,7 +18,7 @@ from benchgate.warehouse.load import load_run
 from benchgate.warehouse.migrate import VERSION_TABLE, head_revision, migrate, status
 from benchgate.warehouse.tables import metadata
 from benchgate.warehouse.views import VIEWS, view_sql
-from tests.support.warehouses import bundle, rows
+from tests.support.warehouses import bundle, rows, with_requests
 
 HERE = Path(module.__file__).parent
 
@@ -85,6 +85,24 @@ def test_going_down_and_up_again_works(url: str) -> None:
 
     assert migrate(url).before is None
     assert load_run(bundle(), url).changed
+
+
+def test_request_rows_of_an_older_warehouse_get_their_percentiles(url: str, tmp_path: Path) -> None:
+    from alembic import command
+
+    load_run(with_requests(tmp_path, count=37), url)
+    made = rows(url, "SELECT * FROM request_percentile ORDER BY cell_id")
+    with writing(open_warehouse(url)) as connection:
+        module._drop_views(connection)
+        config = module._config()
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0003")
+
+    migrate(url)
+
+    again = rows(url, "SELECT * FROM request_percentile ORDER BY cell_id")
+    assert len(again) == 12
+    assert again == [pytest.approx(row, rel=1e-12) for row in made]
 
 
 @pytest.mark.parametrize(

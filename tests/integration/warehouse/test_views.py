@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchgate.client.requests_file import read_requests
+from benchgate.client.requests_file import read_requests, write_requests
 from benchgate.metrics.summary import summarise
 from benchgate.records import CellOutcome, CellRecord, EndState, GateResult, PlannedCell, Verdict
 from benchgate.warehouse.findings import replace_findings, replace_references
 from benchgate.warehouse.load import load_run
+from benchgate.warehouse.retention import retain
 from tests.support.runs import (
     campaign,
     cell_record,
@@ -23,7 +26,7 @@ from tests.support.runs import (
     requests_file,
     summary,
 )
-from tests.support.warehouses import bundle, rows
+from tests.support.warehouses import bundle, rows, with_requests
 
 Numbers = Callable[[PlannedCell], dict[str, Any]]
 
@@ -305,6 +308,29 @@ def test_percentiles_come_out_again_from_the_request_rows(url: str, tmp_path: Pa
     good = next(row for row in found if row["agrees"] and row["metric"] == "tpot")
     assert good["recomputed_n"] == 37
     assert good["recomputed_p95_ms"] == pytest.approx(good["stored_p95_ms"], rel=1e-9)
+
+
+def test_the_check_of_percentiles_stays_when_the_request_rows_go(url: str, tmp_path: Path) -> None:
+    load_run(with_requests(tmp_path), url)
+    before = rows(url, "SELECT * FROM request_percentile_check ORDER BY cell_id, metric")
+
+    retain(url, nights=0, today=date(2100, 1, 1))
+
+    assert rows(url, "SELECT count(*) AS n FROM request") == [{"n": 0}]
+    assert rows(url, "SELECT * FROM request_percentile_check ORDER BY cell_id, metric") == before != []
+
+
+def test_percentiles_without_any_request_behind_them_do_not_agree(url: str, tmp_path: Path) -> None:
+    records, facts = read_requests(requests_file(tmp_path / "r.parquet", 37))
+    no_latency = tmp_path / "n.parquet"
+    write_requests(no_latency, [replace(one, first_token_at=None) for one in records], facts)
+    ledger = ledger_of(campaign(repeats=1))
+    cells = [cell_record(c, summary=summarise(records, facts)) for c in ledger.cells]
+
+    load_run(bundle(ledger=ledger, cells=cells, requests={c.cell: no_latency for c in ledger.cells}), url)
+
+    found = rows(url, "SELECT stored_n, recomputed_n, agrees FROM request_percentile_check WHERE metric = 'ttft'")
+    assert [tuple(row.values()) for row in found] == [(37, 0, 0)] * len(ledger.cells)
 
 
 def test_findings_are_written_read_and_replaced(url: str) -> None:

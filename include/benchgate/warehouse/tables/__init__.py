@@ -5,6 +5,7 @@ from benchgate.warehouse.tables.cell import cell, cell_median, error_group, gpu_
 from benchgate.warehouse.tables.decision import quarantine, verdict
 from benchgate.warehouse.tables.finding import comparison, regression_finding, reversal_finding
 from benchgate.warehouse.tables.launch import host_snapshot, launch, needle_check, proof
+from benchgate.warehouse.tables.percentile import request_percentile
 from benchgate.warehouse.tables.reference import campaign_source, reference_value
 from benchgate.warehouse.tables.run import approval, campaign_run, seed, view_text
 
@@ -26,6 +27,7 @@ __all__ = [
     "reference_value",
     "regression_finding",
     "request",
+    "request_percentile",
     "reversal_finding",
     "seed",
     "server_metrics",

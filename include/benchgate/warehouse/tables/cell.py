@@ -102,7 +102,7 @@ cell = sa.Table(
     column("gpu_throttled", sa.Boolean(), "any sample named a throttle reason; NULL without a GPU"),
     column("notes", Json, "what the client wants a reader to know"),
     sa.UniqueConstraint("run_id", "cell"),
-    sa.Index(None, "launch_id"),
+    sa.Index(None, "launch_id", "end_state"),  # counting what was published touches no row
     sa.Index(None, "run_id", "end_state"),
     sa.Index(None, "run_id", "arm", "workload", "load_label"),  # one series over many nights
     sa.CheckConstraint("end_state IN ('published', 'unpublishable', 'failed', 'not_run')", name="end_state"),

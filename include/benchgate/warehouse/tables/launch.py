@@ -58,6 +58,7 @@ launch = sa.Table(
     column("gpu_memory_returned", sa.Boolean(), "GPU memory was free again after the stop; NULL without a GPU"),
     column("warnings", Json, "log lines worth knowing: line number, text, source"),
     sa.UniqueConstraint("run_id", "launch"),
+    sa.Index(None, "run_id", "launch_id", "simulated"),
     sa.Index(None, "fingerprint"),
     sa.CheckConstraint("end_state IN ('starting', 'ready', 'failed', 'not_run')", name="end_state"),
     comment="One attempt to start an arm on a placement; planned launches that never started are here too.",

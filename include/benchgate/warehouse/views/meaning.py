@@ -68,7 +68,7 @@ _OWN: dict[str, dict[str, str]] = {
     "request_percentile_check": {
         "metric": "ttft, tpot or e2e",
         "stored_n": "samples behind the stored percentiles",
-        "recomputed_n": "request rows that have the value",
+        "recomputed_n": "request rows that had the value when they were loaded",
         **{
             f"{kind}_{p}_ms": f"{p}, {words}, ms"
             for p in ("p50", "p90", "p95", "p99")
