@@ -7,6 +7,7 @@ such bucket is told in one line (``ArtifactError``), whoever was reading.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +41,12 @@ _CREDENTIALS = (
 )
 
 
+def _s3_options() -> dict[str, Any]:
+    """Options of the S3 client. The address is named, so that another address is another client, not a kept one."""
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    return {**_S3_OPTIONS, **({"endpoint_url": endpoint} if endpoint else {})}
+
+
 def artifacts_root(url: str | None = None) -> UPath:
     """The root of the artifact store (``BENCHGATE_ARTIFACTS`` unless given).
 
@@ -53,7 +60,7 @@ def artifacts_root(url: str | None = None) -> UPath:
             remedy="leave them out: " + _CREDENTIALS,
         )
     try:
-        return UPath(text, **(_S3_OPTIONS if text.startswith(_S3) else {}))
+        return UPath(text, **(_s3_options() if text.startswith(_S3) else {}))
     except (ImportError, ValueError) as error:
         raise ArtifactError(
             f"the artifact store {text} cannot be opened: {error}",
@@ -74,6 +81,10 @@ def all_runs(url: str | None = None) -> Iterator[RunStore]:
             names = sorted({folder.name for folder in root.iterdir()})
         except FileNotFoundError:
             return
+        except NotADirectoryError:
+            if is_local(root):
+                raise
+            return  # a prefix that nothing was written under yet
     for name in names:
         yield RunStore(name, url)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -21,6 +22,11 @@ from tests.support.s3_server import SECRET_KEY, S3Server
 from tests.support.warehouses import rows, with_requests
 
 ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_a_store_that_nothing_was_written_to_holds_no_runs(s3_artifacts: S3Server) -> None:
+    assert list(all_runs(f"{s3_artifacts.url}/nothing/here")) == []
+    assert remove_expired(root=f"{s3_artifacts.url}/nothing/here") == []
 
 
 def test_what_one_process_writes_another_reads_at_once(s3_artifacts: S3Server) -> None:
@@ -86,42 +92,51 @@ def test_a_step_reads_its_campaign_and_hosts_from_the_store(s3_artifacts: S3Serv
         _ = run.campaign
 
 
-@pytest.mark.parametrize(
-    ("changes", "url", "message"),
-    [
-        ({"AWS_SECRET_ACCESS_KEY": "wrong-secret"}, None, "refused s3://benchgate/campaigns/x/run.json"),
-        ({"AWS_ACCESS_KEY_ID": "nobody"}, None, "check the credentials"),
-        ({"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}, None, "no usable credentials"),
-        ({}, "s3://no-such-bucket/campaigns", "has no bucket no-such-bucket"),
-        ({"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, None, "does not answer"),
-    ],
-)
-def test_each_failure_of_the_store_is_one_line(
-    s3_artifacts: S3Server, monkeypatch: pytest.MonkeyPatch, changes: dict[str, str], url: str | None, message: str
-) -> None:
-    for name, value in changes.items():
-        monkeypatch.setenv(name, value) if value else monkeypatch.delenv(name)
-    if url:
-        monkeypatch.setenv("BENCHGATE_ARTIFACTS", url)
-    # a process that starts with these settings: an AWS session keeps the ones that it was made with
-    code = (
-        "import sys\nfrom benchgate.artifacts import RunStore\nfrom benchgate.errors import ArtifactError\n"
-        "s = RunStore('x')\n"
-        "for do in (lambda: s.read_bytes(s.path('run.json')), lambda: s.write_text(s.path('run.json'), 'x')):\n"
-        "    try: do()\n    except ArtifactError as error: print(error)\n"
-    )
+FAILURES = [
+    ({"AWS_SECRET_ACCESS_KEY": "wrong-secret"}, "refused s3://benchgate/campaigns/x/run.json"),
+    ({"AWS_ACCESS_KEY_ID": "nobody"}, "check the credentials"),
+    ({"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}, "no usable credentials"),
+    ({"BENCHGATE_ARTIFACTS": "s3://no-such-bucket/campaigns"}, "has no bucket no-such-bucket"),
+    ({"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, "does not answer"),
+]
+# in a process of its own: an AWS session keeps the settings that it was made with
+TRY_EACH = """
+import json, os, s3fs
+from benchgate.artifacts import RunStore
+from benchgate.errors import ArtifactError
+before = dict(os.environ)
+for changes in json.load(open(0)):
+    os.environ.clear()
+    os.environ.update({**before, **changes})
+    for name in [name for name, value in changes.items() if not value]:
+        del os.environ[name]
+    s3fs.S3FileSystem.clear_instance_cache()
+    store = RunStore("x")
+    for do in (lambda: store.read_bytes(store.path("run.json")), lambda: store.write_text(store.path("run.json"), "x")):
+        try:
+            do()
+            print("nothing was said")
+        except ArtifactError as error:
+            print(error)
+"""
+
+
+def test_each_failure_of_the_store_is_one_line(s3_artifacts: S3Server) -> None:
     result = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", TRY_EACH],
+        input=json.dumps([changes for changes, _ in FAILURES]),
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT / "include")},
     )
 
-    said = result.stdout.splitlines()
     assert result.returncode == 0, result.stderr
-    assert len(said) == 2, result.stdout
-    assert message in said[0]
+    said = result.stdout.splitlines()
+    assert len(said) == 2 * len(FAILURES), result.stdout
+    for (_, message), on_read, on_write in zip(FAILURES, said[::2], said[1::2], strict=True):
+        assert message in on_read
+        assert message in on_write
     assert SECRET_KEY not in result.stdout + result.stderr
     assert "wrong-secret" not in result.stdout + result.stderr
 

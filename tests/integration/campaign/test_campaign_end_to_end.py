@@ -8,13 +8,21 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 
 import psutil
 import pytest
 
+from benchgate import cli
 from benchgate.airflow import local
+from benchgate.artifacts import RunStore, all_runs
+from benchgate.pages.server_log import read_log
+from benchgate.records import CellRecord, Ledger
+from benchgate.steps.expired import remove_expired
 from tests.support.requirements import require
+from tests.support.s3_server import SECRET_KEY, S3Server, s3_server
 
 ROOT = Path(__file__).resolve().parents[3]
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
@@ -100,15 +108,29 @@ def test_every_planned_cell_ends_in_one_state_with_its_reason(project: Path) -> 
         assert word in output
 
 
-def test_client_totals_agree_with_the_servers_own_counters_exactly(project: Path) -> None:
+@pytest.fixture
+def object_storage(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
+    """The same project, with its artifacts on a real S3 server: no process shares a disk with another."""
+    with s3_server(tmp_path / "s3") as server:
+        for name, value in {**server.environment, "BENCHGATE_ARTIFACTS": server.url}.items():
+            monkeypatch.setenv(name, value)
+        yield server
+
+
+def test_a_campaign_on_object_storage_agrees_with_the_servers_own_counters_exactly(
+    project: Path, object_storage: S3Server, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = demo(project)
     output, _ = run.communicate(timeout=500)
 
     assert run.returncode == 0, output
-    from benchgate.records import CellRecord
-
-    (file,) = (project / "artifacts").glob("*/cells/works*/cell.json")
-    cell = CellRecord.model_validate_json(file.read_text())
+    assert "s3://benchgate/campaigns/" in output
+    assert SECRET_KEY not in output
+    assert not (project / "artifacts").exists()
+    (store,) = all_runs()
+    (file,) = [path for path in store.find("cell.json", "cells") if "works" in str(path)]
+    cell = store.read(file, CellRecord)
+    assert cell is not None
     assert cell.client_totals is not None
     assert cell.client_totals.unaccounted == 0
     assert cell.server_metrics is not None
@@ -117,6 +139,25 @@ def test_client_totals_agree_with_the_servers_own_counters_exactly(project: Path
     assert after is not None
     assert after.prompt_tokens_total - before.prompt_tokens_total == cell.client_totals.prompt_tokens
     assert after.generation_tokens_total - before.generation_tokens_total == cell.client_totals.completion_tokens
+
+    # what reads it afterwards: the log page, the report beside the artifacts, the command line, housekeeping
+    (planned,) = [launch for launch in store_ledger(store).launches if launch.arm == "works"]
+    page = read_log(store, planned.launch)
+    assert page is not None
+    assert page.total > 10
+    assert not page.damaged
+    assert "<html" in (store.read_text(store.path("report.html")) or "")
+    assert cli.main(["report", "latest"]) == 0
+    assert cli.main(["warehouse", "load", store.run]) == 0
+    assert "nothing changed" in capsys.readouterr().out
+    assert cli.main(["housekeeping", "--dry-run"]) == 0
+    assert remove_expired(now=datetime(2030, 1, 1, tzinfo=timezone.utc))[0].startswith("removed 1 requests.parquet")
+
+
+def store_ledger(store: RunStore) -> Ledger:
+    ledger = store.read(store.path("ledger.json"), Ledger)
+    assert ledger is not None
+    return ledger
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
