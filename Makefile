@@ -6,7 +6,7 @@ UV := $(shell command -v uv 2>/dev/null)
 STAMP := $(VENV)/.installed
 export BENCHGATE_HOME ?= $(CURDIR)/.benchgate
 
-.PHONY: help setup demo test unit lint ui env lock clean check
+.PHONY: help setup demo demo-docker test unit lint ui env lock clean check
 
 help:  ## say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -31,6 +31,9 @@ endif
 
 demo: $(STAMP)  ## run a real campaign through Airflow on this machine: SQLite, no Docker, no GPU
 	@exec $(BIN)/python -m benchgate demo
+
+demo-docker: $(STAMP)  ## the same in containers of the local Docker Engine, two arms at once; builds its images
+	@exec $(BIN)/python -m benchgate demo --docker
 
 # Unit tests share nothing and run on every core; real servers, browsers and daemons want the machine for themselves.
 test: $(STAMP) lint  ## everything that can be tested here; what is missing is skipped with its reason

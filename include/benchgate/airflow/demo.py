@@ -1,6 +1,7 @@
 """``benchgate demo``: the demo campaign through Airflow on this machine, watched on the terminal.
 
 The DAG run is a child process. The servers it starts belong to *this* process: when it ends, however it ends, they end.
+In containers (``--docker``) tasks run at the same time, and a guard sees to it that a killed demo leaves none.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from benchgate import settings
 from benchgate.airflow import local
+from benchgate.airflow.demo_guard import Guard, end_session
 from benchgate.artifacts import all_runs
 from benchgate.errors import BenchgateError, DamagedArtifact
 from benchgate.hosts import process_child
@@ -25,15 +28,26 @@ from benchgate.steps.progress import look
 _TICK_S = 0.5
 
 
-def run_demo(dag_id: str, conf: dict[str, object]) -> int:
+def run_demo(dag_id: str, conf: dict[str, object], *, docker: bool = False) -> int:
     """Run a campaign once and print what came of it. Returns the exit status for the shell.
+
+    Args:
+        dag_id: name of the campaign.
+        conf: what a person would choose in the trigger form.
+        docker: its hosts are Docker Engines; build the images that their servers need, and run lanes at the same time.
 
     Raises:
         BenchgateError: Airflow could not run it; with the log that tells why.
     """
     os.environ["BENCHGATE_OWNER_PID"] = str(os.getpid())
     os.environ.setdefault("BENCHGATE_HOME", str(settings.home()))
-    for removed in remove_leftovers():
+    hosts: list[str] | None = None
+    if docker:
+        from benchgate.airflow.demo_docker import prepare
+
+        hosts = prepare(dag_id, _print)
+    kinds = ("docker",) if docker else ("process",)
+    for removed in remove_leftovers(kinds=kinds, hosts=hosts):
         _print(f"removed what an earlier run left: {removed}")
     if not (local.airflow_home() / "airflow.db").exists():
         _print("preparing Airflow's database (once) ..")
@@ -41,31 +55,46 @@ def run_demo(dag_id: str, conf: dict[str, object]) -> int:
     log_file = settings.home() / "logs" / f"{dag_id}-{time.strftime('%Y%m%dT%H%M%S')}.log"
     log_file.parent.mkdir(parents=True, exist_ok=True)
     _print(f"running campaign {dag_id} through Airflow; its log: {log_file}")
+    try:
+        run, returncode = _run(dag_id, conf, log_file, hosts)
+    finally:
+        for removed in remove_leftovers(everything_of_this_process=True, kinds=kinds, hosts=hosts):
+            _print(f"stopped {removed}")
+    if run is None:
+        tail = "\n".join(log_file.read_text(errors="replace").splitlines()[-15:])
+        raise BenchgateError(f"Airflow did not run {dag_id}:\n{tail}", remedy=f"see {log_file}")
+    return _tell(run, returncode)
+
+
+def _run(
+    dag_id: str, conf: dict[str, object], log_file: Path, hosts: list[str] | None
+) -> tuple[CampaignRun | None, int]:
+    """The DAG run as a child: the run that it planned, and its exit status. ``hosts``: Docker hosts that are used."""
+    command = [sys.executable, "-m", "benchgate.airflow.run_once", dag_id, json.dumps(conf)]
+    if hosts is not None:
+        command.insert(3, "--parallel")
     with log_file.open("wb") as log:
+        guard = Guard(hosts, log.fileno()) if hosts is not None else None
         child = subprocess.Popen(
-            [
-                *(sys.executable, process_child.__file__, str(os.getpid()), "-"),
-                *(sys.executable, "-m", "benchgate.airflow.run_once", dag_id, json.dumps(conf)),
-            ],
+            [sys.executable, process_child.__file__, str(os.getpid()), "-", *command],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
             env={**os.environ, **local.environment()},
             start_new_session=True,
         )
+        if guard is not None:
+            guard.watch(child.pid)
         try:
             run = _watch(child)
         except BaseException:
             _end(child)
-            for removed in remove_leftovers(everything_of_this_process=True):
-                _print(f"stopped {removed}")
-            raise
-    for removed in remove_leftovers(everything_of_this_process=True):
-        _print(f"stopped {removed}")
-    if run is None:
-        tail = "\n".join(log_file.read_text(errors="replace").splitlines()[-15:])
-        raise BenchgateError(f"Airflow did not run {dag_id}:\n{tail}", remedy=f"see {log_file}")
-    return _tell(run, child.returncode)
+            if hosts is not None:
+                end_session(child.pid)  # its tasks have process groups of their own
+            raise  # a guard stays until this process has ended: a second Ctrl-C must not leave anything either
+    if guard is not None:
+        guard.close()
+    return run, child.returncode
 
 
 def _watch(child: subprocess.Popen[bytes]) -> CampaignRun | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from benchgate import settings
 from benchgate.artifacts import RunStore
@@ -29,6 +29,7 @@ def remove_leftovers(
     *,
     everything_of_this_process: bool = False,
     kinds: tuple[str, ...] = ("process",),
+    hosts: Collection[str] | None = None,
     ask: Callable[[RunRecord], bool] | None = None,
 ) -> list[str]:
     """Remove what runs that are over have left on the hosts of the inventory; returns what was removed, in words.
@@ -36,6 +37,7 @@ def remove_leftovers(
     Args:
         everything_of_this_process: also what runs that this process owns have left: it is done with them.
         kinds: which kinds of hosts to look at.
+        hosts: of these, by name; None: every one of the inventory.
         ask: decides about runs whose record does not tell that they are over; without it they are not.
     """
     mine = owner_of_this_run()
@@ -51,7 +53,7 @@ def remove_leftovers(
     removed = []
     inventory = load_inventory(settings.hosts_file())
     for name, spec in inventory.hosts.items():
-        if spec.kind not in kinds:
+        if spec.kind not in kinds or (hosts is not None and name not in hosts):
             continue
         try:
             removed += [f"{name}: {what}" for what in get_host(name, inventory).reap(run_is_over=run_is_over)]

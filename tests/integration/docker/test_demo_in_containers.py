@@ -1,0 +1,187 @@
+"""``make demo-docker`` in miniature: two arms at once in containers, through Airflow; and killed in the middle."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchgate import names
+from benchgate.airflow import demo_docker
+from benchgate.airflow.demo_guard import end_session
+from benchgate.errors import HostError
+from benchgate.hosts import docker_containers
+from benchgate.hosts.docker_connections import EngineConnection
+from benchgate.hosts.docker_engine import DockerEngine
+from benchgate.hosts.process_table import every
+from benchgate.spec.load import load_campaign, load_inventory
+from tests.integration.docker.conftest import LOCAL
+from tests.integration.docker.test_images import CLIENT
+from tests.support import base_image
+from tests.support.engine_model import SMOL, engine_model
+from tests.support.requirements import require
+
+pytestmark = [pytest.mark.docker, pytest.mark.engine, pytest.mark.slow]
+ROOT = Path(__file__).resolve().parents[3]
+ENGINE = "localhost/benchgate-test/llamacpp:demo"
+
+
+@pytest.fixture
+def mini(local_api: Any, benchgate_home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A campaign of two arms on two placements of this engine, as the demo in containers has them; gives its name."""
+    require("engine")
+    name = f"t-{uuid.uuid4().hex[:8]}"
+    model = engine_model()
+    assert SMOL.source is not None
+    include = benchgate_home / "include"
+    (include / "campaigns").mkdir(parents=True)
+    host = {"docker_url": LOCAL, "client_image": CLIENT, "placements": {"a": {}, "b": {}}}
+    (include / "hosts.yaml").write_text(json.dumps({"hosts": {name: host}}))
+    chat = {"dataset": "synthetic", "prompt_tokens": 32, "max_tokens": 8, "users": [1], "requests": 6}
+    campaign = {
+        "campaign": name,
+        "engine": "llamacpp",
+        "image": ENGINE,
+        "on_pull_failure": "use_last",
+        "shm_size_gib": 0.1,
+        "model": {
+            "id": SMOL.id,
+            "source": {"folder": str(model.parent), "file": model.name, "sha256": SMOL.source.sha256},
+        },
+        "args": {"ctx-size": 1024, "parallel": 1, "threads": 1},
+        "arms": {
+            "one": {"placement": f"{name}/a", "prove": {"slots": 1}},
+            "two": {"placement": f"{name}/b", "prove": {"slots": 7}, "expect": "unpublishable"},
+        },
+        "workloads": {"chat": {**chat, "max_seconds": 240}},
+        "gates": {"needle": {"context_tokens": 300, "depths": [0.5], "max_tokens": 24, "seed": 20}},
+        "limits": {"start_seconds": 240, "stop_seconds": 5},
+    }
+    (include / "campaigns" / f"{name}.yaml").write_text(json.dumps(campaign))
+    monkeypatch.setenv("BENCHGATE_INCLUDE", str(include))
+    monkeypatch.setenv(demo_docker.BASE_VARIABLE, base_image.PYBASE)
+    return name
+
+
+def demo(campaign: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "benchgate", "demo", "--docker", "--campaign", campaign]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def of_campaign(api: Any, campaign: str) -> list[dict[str, Any]]:
+    wanted = {"label": [docker_containers.OURS["label"], f"{names.LABEL_CAMPAIGN}={campaign}"]}
+    return list(api.containers(all=True, filters=wanted))
+
+
+def sessions_of(home: Path) -> set[int]:
+    """Sessions of processes that work for this home."""
+    found = set()
+    for process in every():
+        try:
+            environment = (Path("/proc") / str(process.id.pid) / "environ").read_bytes()
+        except OSError:
+            continue
+        if f"BENCHGATE_HOME={home}".encode() in environment and process.session != os.getsid(0):
+            found.add(process.session)
+    return found
+
+
+def test_a_killed_demo_leaves_nothing_and_the_next_one_runs_two_arms_at_once(
+    local_api: Any, mini: str, benchgate_home: Path
+) -> None:
+    killed = demo(mini)
+    deadline = time.monotonic() + 300
+    while time.monotonic() < deadline and killed.poll() is None:
+        servers = [item for item in of_campaign(local_api, mini) if item["Labels"][names.LABEL_ROLE] == "server"]
+        if len(servers) == 2:  # both arms hold their placement at the same moment
+            break
+        time.sleep(0.3)
+    else:
+        pytest.fail(f"two servers at once were never seen: {killed.communicate()[0] if killed.poll() else 'time out'}")
+
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.wait(30)
+    deadline = time.monotonic() + 60
+    while (of_campaign(local_api, mini) or sessions_of(benchgate_home)) and time.monotonic() < deadline:
+        time.sleep(0.3)
+    left, running = of_campaign(local_api, mini), sessions_of(benchgate_home)
+
+    again = demo(mini)
+    output, _ = again.communicate(timeout=500)
+
+    assert left == []
+    assert running == set()
+    assert again.returncode == 0, output
+    database = sqlite3.connect(benchgate_home / "warehouse.db")
+    run = "(select max(run_id) from campaign_run where state = 'success')"
+    states = dict(database.execute(f"select arm, end_state from cell where run_id = {run}").fetchall())
+    assert states == {"one": "published", "two": "unpublishable"}
+    (digest,) = database.execute("select image_digest from published_cell").fetchone()
+    assert digest == local_api.inspect_image(ENGINE)["Id"]
+    assert of_campaign(local_api, mini) == []
+    for word in ("one", "two", "report", "warehouse.db", "make ui"):
+        assert word in output
+
+
+def test_without_a_docker_engine_it_says_so_in_one_line(
+    mini: str, benchgate_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hosts = benchgate_home / "include" / "hosts.yaml"
+    hosts.write_text(hosts.read_text().replace(LOCAL, f"unix://{benchgate_home}/no.sock"))
+
+    with pytest.raises(HostError, match=r"needs a Docker Engine: .*no such socket") as caught:
+        demo_docker.prepare(mini, lambda _: None)
+
+    assert str(hosts) in str(caught.value.remedy)
+
+
+def test_the_shipped_demo_runs_two_arms_on_two_placements_of_one_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    include = ROOT / "include"
+    inventory = load_inventory(include / "hosts.yaml")
+    campaign = load_campaign(include / "campaigns" / f"{demo_docker.CAMPAIGN}.yaml", inventory)
+    demo_campaign = load_campaign(include / "campaigns" / "demo.yaml", inventory)
+
+    assert demo_docker.hosts_of(campaign, inventory) == ["local-docker"]
+    assert len({arm.placement for arm in campaign.arms.values()}) == 2
+    assert {name: arm.args for name, arm in campaign.arms.items()} == {
+        name: arm.args for name, arm in demo_campaign.arms.items()
+    }
+    assert {arm.expect for arm in campaign.arms.values()} == {"published", "unpublishable", "did_not_run"}
+
+
+def test_a_session_is_ended_with_everything_in_it() -> None:
+    leader = subprocess.Popen(
+        ["sh", "-c", "setpgid=1; trap '' TERM INT; (sleep 300 & wait) & wait"], start_new_session=True
+    )
+    deadline = time.monotonic() + 10
+    while len([p for p in every() if p.session == leader.pid]) < 3 and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+    ended = end_session(leader.pid)
+    leader.wait(10)
+
+    assert ended >= 3
+    assert [p for p in every() if p.session == leader.pid] == []
+    assert end_session(leader.pid) == 0
+
+
+def test_a_base_image_that_is_there_is_taken_before_anything_is_pulled(
+    local_api: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(demo_docker.BASE_VARIABLE, raising=False)
+    monkeypatch.setattr(demo_docker, "BASE", "localhost/benchgate-test/no-such-python:1")
+    engine = DockerEngine("here", EngineConnection(LOCAL))
+
+    found = demo_docker.base_image(engine, lambda _: None)
+    engine.close()
+
+    assert found == demo_docker.OWN_BASE
