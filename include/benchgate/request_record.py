@@ -95,7 +95,8 @@ class ClientFacts:
     stopped_by: str = "requests"  # requests | time_cap | error_rate | interrupt
     processes: int = 1
     cpu_share: float | None = None  # of one core, in the measured window; the busiest process
-    loop_lag_p99_ms: float | None = None  # how late the event loop woke up; the worst process
+    loop_lag_p99_ms: float | None = None  # how late the event loop woke up, or bytes were read; the worst process
+    stamp_source: str | None = None  # who timed the reads: kernel | user | mixed; None when nothing was read
     reads: int | None = None  # socket reads that carried answers
     events: int | None = None  # events of any sort in them
     token_count_source: str | None = None  # where counts came from when the server sent no usage

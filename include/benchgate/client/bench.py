@@ -102,6 +102,11 @@ def _result(config: BenchConfig, prepared: Prepared, started_at: str, parts: lis
     records = [*prepared.records, *(record for part in parts for record in part.records)]
     records.sort(key=lambda record: (order[record.phase], record.request_id))
     notes = [*prepared.notes, *(note for part in parts for note in part.notes)]
+    own, kernel = sum(part.own_stamps for part in parts), sum(part.kernel_stamps for part in parts)
+    if own and kernel:
+        notes.append(
+            f"{own} of {own + kernel} reads have the client's own time: the kernel's was missing or not credible"
+        )
     notes += harmony_notes(records, ignore_eos=config.ignore_eos)
     facts = ClientFacts(
         client_name=CLIENT_NAME,
@@ -117,11 +122,20 @@ def _result(config: BenchConfig, prepared: Prepared, started_at: str, parts: lis
         processes=len(parts),
         cpu_share=max((p.cpu_share for p in parts if p.cpu_share is not None), default=None),
         loop_lag_p99_ms=max((p.loop_lag_p99_ms for p in parts if p.loop_lag_p99_ms is not None), default=None),
+        stamp_source=_stamp_source(parts),
         reads=sum(part.reads for part in parts),
         events=sum(part.events for part in parts),
         notes=list(dict.fromkeys(notes)),
     )
     return BenchResult(records, facts)
+
+
+def _stamp_source(parts: list[WorkerResult]) -> str | None:
+    """``kernel``: the kernel timed every read of an answer; ``user``: the client did; ``mixed``: some and some."""
+    kernel, own = sum(part.kernel_stamps for part in parts), sum(part.own_stamps for part in parts)
+    if not kernel and not own:
+        return None
+    return "mixed" if kernel and own else "kernel" if kernel else "user"
 
 
 def _stopped_by(config: BenchConfig, parts: list[WorkerResult], records: list[RequestRecord]) -> str:

@@ -3,18 +3,46 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from array import array
 from time import monotonic
 
 TICK_S = 0.02
+SELDOM_S = 0.1  # where the lag is read off the kernel's stamps, ticks only show that the loop stood still in a silence
+STEPS_AN_OCTAVE = 8  # of the histogram: 9 % wide
+FINEST_S = 1e-6
+
+
+class LagHistogram:
+    """How late something was, as counts in steps of 9 %: a run of hours stays small."""
+
+    __slots__ = ("counts",)
+
+    def __init__(self) -> None:
+        self.counts: dict[int, int] = {}
+
+    def note(self, lag_s: float, count: int = 1) -> None:
+        """``count`` times so late."""
+        step = math.ceil(STEPS_AN_OCTAVE * math.log2(lag_s / FINEST_S)) if lag_s > FINEST_S else 0
+        self.counts[step] = self.counts.get(step, 0) + count
+
+    def quantile_s(self, share: float) -> float | None:
+        """``share`` of all were at most so late; the upper end of its step. None without any."""
+        left = share * sum(self.counts.values())
+        for step in sorted(self.counts):
+            left -= self.counts[step]
+            if left <= 0:
+                return float(FINEST_S * 2 ** (step / STEPS_AN_OCTAVE))
+        return None
 
 
 class LoopWatch:
-    """Samples loop lag every :data:`TICK_S` and CPU use between ``start`` and ``stop``."""
+    """Samples loop lag every ``every_s`` and CPU use between ``start`` and ``stop``."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, *, every_s: float = TICK_S) -> None:
         self._loop = loop
+        self._every_s = every_s
         self._lags = array("f")
         self._due = 0.0
         self._handle: asyncio.TimerHandle | None = None
@@ -25,14 +53,14 @@ class LoopWatch:
         """Begin a window."""
         self._lags = array("f")
         self._wall, self._cpu = monotonic(), time.process_time()
-        self._due = monotonic() + TICK_S
-        self._handle = self._loop.call_later(TICK_S, self._tick)
+        self._due = monotonic() + self._every_s
+        self._handle = self._loop.call_later(self._every_s, self._tick)
 
     def _tick(self) -> None:
         now = monotonic()
         self._lags.append(max(0.0, now - self._due))
-        self._due = now + TICK_S
-        self._handle = self._loop.call_later(TICK_S, self._tick)
+        self._due = now + self._every_s
+        self._handle = self._loop.call_later(self._every_s, self._tick)
 
     def stop(self) -> None:
         """End the window."""

@@ -16,7 +16,7 @@ from benchgate.client.loads.open_loop import arrivals, open_loop
 from benchgate.client.loads.stop import ErrorRateLimit, Stop
 from benchgate.client.sender import Sender
 from benchgate.client.template import Prompt, body_template
-from benchgate.client.watch import LoopWatch
+from benchgate.client.watch import SELDOM_S, TICK_S, LagHistogram, LoopWatch
 from benchgate.client.wire.drain import Drain
 from benchgate.client.wire.pool import Pool
 from benchgate.client.wire.target import Target
@@ -53,6 +53,8 @@ class WorkerResult:
     stopped_by: str = "requests"
     cpu_share: float | None = None
     loop_lag_p99_ms: float | None = None
+    kernel_stamps: int = 0
+    own_stamps: int = 0
     reads: int = 0
     events: int = 0
     notes: list[str] = field(default_factory=list)
@@ -158,9 +160,13 @@ class Worker:
             deadline = self._loop.call_later(
                 max(0.0, started + config.max_seconds - monotonic()), self.stop.set, "time_cap"
             )
-        watch = LoopWatch(self._loop)
+        receiver = self.pool.receiver
+        watch = LoopWatch(self._loop, every_s=TICK_S if receiver is None else SELDOM_S)
         watch.start()
         reads, events = self.sender.reads, self.sender.events
+        own, kernel = self._stamps()
+        if receiver is not None:
+            receiver.lag = LagHistogram()
         if config.users is not None:
             indexes: Iterator[int] = (
                 iter(self.share.take(config.num_prompts))
@@ -182,7 +188,10 @@ class Worker:
         if deadline is not None:
             deadline.cancel()
         result = self.result
-        result.cpu_share, result.loop_lag_p99_ms = watch.cpu_share, watch.lag_p99_ms
+        result.cpu_share, result.loop_lag_p99_ms = watch.cpu_share, self._lag_p99_ms(watch)
+        result.own_stamps, result.kernel_stamps = (
+            now - then for now, then in zip(self._stamps(), (own, kernel), strict=True)
+        )
         result.reads, result.events = self.sender.reads - reads, self.sender.events - events
         result.stopped_by = stop.reason or "requests"
         result.texts = self.sender.texts
@@ -196,6 +205,20 @@ class Worker:
         await self.pool.close()
 
     # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _stamps(self) -> tuple[int, int]:
+        """Reads so far with a time of our own, and with the kernel's."""
+        receiver = self.pool.receiver
+        if receiver is None:
+            return self._drain.own_stamps, 0
+        return self._drain.own_stamps + receiver.own_stamps, receiver.kernel_stamps
+
+    def _lag_p99_ms(self, watch: LoopWatch) -> float | None:
+        """How late the loop woke up: by its own timer and, where the kernel says when bytes came, at every read."""
+        lags = [watch.lag_p99_ms]
+        if self.pool.receiver is not None and (waited := self.pool.receiver.lag.quantile_s(0.99)) is not None:
+            lags.append(waited * 1000)
+        return max((lag for lag in lags if lag is not None), default=None)
 
     def _schedule(self) -> Iterator[tuple[int, float]]:
         config = self.config

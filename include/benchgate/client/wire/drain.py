@@ -1,4 +1,4 @@
-"""Parsing after reading: every ready socket is read and stamped first, then the queued reads are parsed.
+"""Parsing after reading, for connections whose stamps are our own: every ready socket is read and stamped first.
 
 libuv polls all ready sockets, then runs what was scheduled with ``call_soon``. The drain runs there for a short time
 only, so that a burst of parsing delays no stamp by more than that. The time grows with the queue: a client that cannot
@@ -21,13 +21,14 @@ QUEUE_A_BUDGET = 64  # exchanges in the queue that add another budget
 class Drain:
     """Queue of exchanges with unparsed reads; one a process."""
 
-    __slots__ = ("_last_read_at", "_loop", "_queue", "_scheduled")
+    __slots__ = ("_last_read_at", "_loop", "_queue", "_scheduled", "own_stamps")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._queue: deque[Exchange] = deque()
         self._scheduled = False
         self._last_read_at = 0.0
+        self.own_stamps = 0  # reads that came this way: their time is the one at which we were told of them
 
     def take(self, exchange: Exchange, now: float) -> None:
         """An exchange that is not in the queue has a new read: parse it at once when nothing else is going on."""

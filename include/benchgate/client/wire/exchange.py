@@ -1,7 +1,7 @@
 """One request and its answer on a connection: stamped reads in, parsed answer out.
 
-A read is only stamped and queued when it arrives (``Exchange.reads``); parsing runs after all ready sockets were read
-(see ``drain.py``), so that parsing one stream does not delay the stamp of another.
+Reads come with their time: from the receiver (``take``, see ``receiver.py``) or, over a transport, through
+a queue (``reads``, see ``drain.py``), so that parsing one stream does not delay the stamp of another.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable
 import httptools
 
 from benchgate.client.wire.answer import Answer
+from benchgate.client.wire.chunks import sole_event
 from benchgate.client.wire.sse import BOM, SseDecoder
 
 DONE_GRACE_S = 1.0  # the end of the HTTP message normally comes with [DONE] or right behind it
@@ -25,6 +26,8 @@ class Exchange:
     """State of one request on the wire. ``future`` resolves (to None) when the answer is complete or lost."""
 
     __slots__ = (
+        "_between_chunks",
+        "_chunk_ended",
         "_grace",
         "_inflate",
         "_loop",
@@ -85,6 +88,8 @@ class Exchange:
         self._inflate: zlib._Decompress | None = None
         self._sink: Callable[[bytes], None] | None = self._collect
         self._now = 0.0
+        self._chunk_ended = False
+        self._between_chunks = False  # in an event stream, and nothing of the next chunk or event was read
         self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
 
     def release(self) -> None:
@@ -99,12 +104,22 @@ class Exchange:
 
     def work(self) -> None:
         """Parse the oldest read."""
-        at, data = self.reads.popleft()
+        self.take(*self.reads.popleft())
+
+    def take(self, at: float, data: bytes) -> None:
+        """Parse a read that came at ``at``."""
         self._now = at
         self.read_count += 1
         self.bytes_in += len(data)
+        if self._between_chunks:
+            payload = sole_event(data)
+            if payload is not None:
+                self.events += 1
+                self.answer.on_event(payload, at)
+                return
         if self.complete or self.protocol_error or self._parser is None:
             return  # bytes after the end: the connection will not be used again
+        self._chunk_ended = False
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserCallbackError as error:
@@ -112,6 +127,16 @@ class Exchange:
             self._break(f"the answer could not be read: {type(cause).__name__}: {cause}")
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._break(f"no valid HTTP answer: {error}")
+        sse = self._sse
+        self._between_chunks = (
+            self._chunk_ended
+            and sse is not None
+            and sse.clean
+            and self._inflate is None
+            and data[-2:] == b"\r\n"
+            and not self.complete
+            and not self.protocol_error
+        )
 
     def connection_ended(self, reason: str) -> None:
         """The connection is gone, and every read that came before is parsed."""
@@ -166,6 +191,14 @@ class Exchange:
             body = self._decompress(body)
         if body and self._sink is not None:
             self._sink(body)
+
+    def on_chunk_header(self) -> None:
+        """A chunk begins."""
+        self._chunk_ended = False
+
+    def on_chunk_complete(self) -> None:
+        """A chunk has ended, with its line end."""
+        self._chunk_ended = True
 
     def on_message_complete(self) -> None:
         """The body has ended as it should."""

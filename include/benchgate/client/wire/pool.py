@@ -9,8 +9,9 @@ import socket
 import ssl
 from time import monotonic
 
-from benchgate.client.wire.connection import HttpConnection
+from benchgate.client.wire.connection import HttpConnection, TransportConnection
 from benchgate.client.wire.drain import Drain
+from benchgate.client.wire.receiver import PlainConnection, Receiver
 from benchgate.client.wire.target import Target
 
 CONNECTS_AT_ONCE = 64  # a listen backlog is often 128: more SYNs at once would be dropped and retried a second later
@@ -38,6 +39,7 @@ class Pool:
         self._stale = 0  # requests that met a connection which the server had closed in spite of its keep-alive
         self.slowest_connect_s = 0.0
         self.opened = 0
+        self.receiver: Receiver | None = None
 
     async def acquire(self, *, fresh: bool = False) -> HttpConnection:
         """An open connection: an idle one, or a new one. ``fresh``: a new one, because an idle one was dead.
@@ -150,8 +152,12 @@ class Pool:
         target = self.target
         if target.tls is not None and target.proxy is not None:
             await self._tunnel(sock)
+        if target.tls is None and Receiver.available:
+            if self.receiver is None:
+                self.receiver = Receiver(self._loop)
+            return PlainConnection(self.receiver, sock)
         _, connection = await self._loop.create_connection(
-            lambda: HttpConnection(self._drain, sock if target.tls is None else None),
+            lambda: TransportConnection(self._drain, sock if target.tls is None else None),
             sock=sock,
             ssl=target.tls,
             server_hostname=target.host if target.tls is not None else None,
@@ -178,10 +184,13 @@ class Pool:
             raise OSError(f"the proxy refused the tunnel: {status}")
 
     async def close(self) -> None:
-        """Close every idle connection."""
+        """Close every connection."""
         for task in list(self._spares):
             task.cancel()
         for connection in self._idle:
             connection.close()
         self._idle.clear()
+        if self.receiver is not None:
+            self.receiver.close()
+            self.receiver = None
         await asyncio.sleep(0)

@@ -21,13 +21,13 @@ class SseDecoder:
     LF, CRLF and lone CR end a line, as the standard says; several ``data`` lines are joined by LF.
     """
 
-    __slots__ = ("_clean", "_data", "_line", "_name", "_skip_lf", "comments")
+    __slots__ = ("_data", "_line", "_name", "_skip_lf", "clean", "comments")
 
     def __init__(self) -> None:
         self._line: list[bytes] = []  # pieces of the unfinished last line: joined once, also for a 1 MB event
         self._data: list[bytes] = []  # data lines of the unfinished event
         self._name = b""
-        self._clean = True  # nothing is left over from earlier reads
+        self.clean = True  # nothing is left over from earlier reads
         self._skip_lf = False  # the last read ended in CR: an LF at the start of the next belongs to it
         self.comments = 0
 
@@ -35,7 +35,7 @@ class SseDecoder:
         """Data of the events that ``body`` completes, in order."""
         # Most reads are exactly one event on one line; everything else takes the standard's road below.
         if (
-            self._clean
+            self.clean
             and body[-2:] == b"\n\n"
             and body[:6] == b"data: "
             and body.find(b"\n") == len(body) - 2
@@ -43,7 +43,7 @@ class SseDecoder:
         ):
             return [body[6:-2]]
         events = self._feed_lines(body)
-        self._clean = not (self._line or self._data or self._name or self._skip_lf)
+        self.clean = not (self._line or self._data or self._name or self._skip_lf)
         return events
 
     def _feed_lines(self, body: bytes) -> list[bytes]:

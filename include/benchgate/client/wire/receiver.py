@@ -1,0 +1,185 @@
+"""Reads all plain sockets of a process, each with the kernel's time of receipt (see ``kernel_clock.py``).
+
+One epoll of our own hangs in the event loop as a single file: a turn of the loop reads every socket that is ready and
+then parses, without a callback, a handle and a buffer per read. Event loops' transports hand out no ancillary data, so
+they cannot tell the kernel's time at all. Since the stamps are the kernel's, parsing may take the time it needs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import select
+import socket
+from time import monotonic
+
+from benchgate.client.watch import LagHistogram
+from benchgate.client.wire.connection import HttpConnection
+from benchgate.client.wire.exchange import Exchange
+from benchgate.client.wire.kernel_clock import ANCILLARY, SO_TIMESTAMPNS, KernelClock, ask_for_stamps, unpack
+
+READ_BYTES = 256 * 1024
+A_TURN = 256  # sockets read in one turn of the loop, so that writes and timers have their turn in between
+TOLERANCE_S = 50e-6  # two clocks cannot be read at the same moment
+
+
+class Receiver:
+    """The plain connections of one process. Needs epoll: ``Receiver.available`` says whether this system has it."""
+
+    available = hasattr(select, "epoll")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._epoll = select.epoll()
+        self._connections: dict[int, PlainConnection] = {}
+        self._buffer = bytearray(READ_BYTES)
+        self._clock = KernelClock()
+        self.lag = LagHistogram()  # how long bytes had waited in the kernel when they were read
+        self.kernel_stamps = 0  # reads that have the kernel's time
+        self.own_stamps = 0  # reads that have the time at which they were read
+        # the kernel stamps packets only while somebody asks for it, and needs a moment to begin: this keeps it going
+        self._keeper = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        ask_for_stamps(self._keeper)
+        loop.add_reader(self._epoll.fileno(), self._turn)
+
+    def add(self, connection: PlainConnection, sock: socket.socket) -> None:
+        """Read this socket from now on."""
+        self._connections[sock.fileno()] = connection
+        self._epoll.register(sock.fileno(), select.EPOLLIN)
+
+    def remove(self, sock: socket.socket) -> None:
+        """Forget this socket, which is still open."""
+        del self._connections[sock.fileno()]
+        with contextlib.suppress(OSError):
+            self._epoll.unregister(sock.fileno())
+
+    def want_write(self, sock: socket.socket, *, wanted: bool) -> None:
+        """Whether the connection is told (``writable``) when the kernel takes bytes."""
+        self._epoll.modify(sock.fileno(), select.EPOLLIN | select.EPOLLOUT if wanted else select.EPOLLIN)
+
+    def close(self) -> None:
+        """Close every connection, and read nothing more."""
+        if self._epoll.closed:
+            return
+        for connection in list(self._connections.values()):
+            connection.close()
+        self._loop.remove_reader(self._epoll.fileno())
+        self._epoll.close()
+        self._keeper.close()
+
+    def _turn(self) -> None:
+        """Read what is ready, then parse it, then tell of connections that have ended."""
+        ready = self._epoll.poll(0, A_TURN)
+        steady = self._clock.compare()
+        offset, begun = self._clock.offset, monotonic()
+        connections, buffer, buffers = self._connections, self._buffer, (self._buffer,)
+        got: list[tuple[Exchange, float, bytes]] = []
+        ended: list[tuple[PlainConnection, OSError | None]] = []
+        oldest = begun
+        own = 0
+        for fd, mask in ready:
+            connection = connections.get(fd)
+            if connection is None:
+                continue
+            if mask & select.EPOLLOUT:
+                connection.writable()
+                if not mask & ~select.EPOLLOUT:
+                    continue
+            try:
+                count, ancillary, _, _ = connection.receive(buffers, ANCILLARY)
+            except (BlockingIOError, InterruptedError):
+                continue
+            except OSError as error:
+                ended.append((connection, error))
+                continue
+            if not count:
+                ended.append((connection, None))
+                continue
+            exchange = connection.exchange
+            if exchange is None:  # bytes that nobody asked for make the connection unusable
+                connection.close()
+                continue
+            at = 0.0
+            if ancillary and steady:
+                level, kind, stamp = ancillary[0]
+                if kind == SO_TIMESTAMPNS and level == socket.SOL_SOCKET and len(stamp) == 16:
+                    seconds, nanoseconds = unpack(stamp)
+                    at = seconds - offset + nanoseconds * 1e-9
+            before = exchange.last_read_at or exchange.sent_at or 0.0
+            if at < before - TOLERANCE_S or (at > begun and at > monotonic() + TOLERANCE_S):
+                at = monotonic()  # no stamp, or one that cannot be
+                own += 1
+            elif at < before:
+                at = before
+            if at < oldest:
+                oldest = at
+            exchange.last_read_at = at
+            got.append((exchange, at, bytes(buffer[:count])))
+        if got:
+            self.own_stamps += own
+            self.kernel_stamps += len(got) - own
+            self.lag.note(begun - oldest, len(got))
+            for exchange, at, data in got:
+                exchange.take(at, data)
+        for connection, problem in ended:
+            connection.forget()
+            connection.lost(problem)
+
+
+class PlainConnection(HttpConnection):
+    """A connection without TLS, read by the :class:`Receiver`."""
+
+    def __init__(self, receiver: Receiver, sock: socket.socket) -> None:
+        """``sock`` is connected and does not block; it belongs to the connection from now on."""
+        super().__init__()
+        self._receiver = receiver
+        self._socket = sock
+        self.receive = sock.recvmsg_into
+        ask_for_stamps(sock)
+        self.open = True
+        receiver.add(self, sock)
+
+    def _write_first(self, exchange: Exchange, data: bytes | memoryview) -> None:
+        exchange.sent_at = monotonic()
+        written = self._send(data)
+        if written < len(data):
+            self._unsent.append(memoryview(data)[written:])
+            self._write_rest()
+
+    def _send(self, data: bytes | memoryview) -> int:
+        try:
+            return self._socket.send(data)
+        except (BlockingIOError, InterruptedError):
+            return 0
+        except OSError:
+            # The server has closed: what it said before can still be read, and its end tells what happened.
+            self.open = False
+            self._unsent.clear()
+            return len(data)
+
+    def _write_rest(self) -> None:
+        if self._unsent:
+            self._receiver.want_write(self._socket, wanted=True)
+
+    def writable(self) -> None:
+        """Write one piece; the next one in the next turn of the loop."""
+        if self._unsent:
+            data = self._unsent.pop()
+            written = self._send(data)
+            if written < len(data):
+                self._unsent.append(data[written:])
+        if not self._unsent:
+            self._receiver.want_write(self._socket, wanted=False)
+
+    def forget(self) -> None:
+        """The socket has nothing more to read: close it, and keep the exchange for :meth:`lost`."""
+        if self._socket.fileno() >= 0:
+            self._receiver.remove(self._socket)
+            self._socket.close()
+
+    def close(self) -> None:
+        """Close without waiting: an exchange that is still in flight is forgotten."""
+        self.open = False
+        self.exchange = None
+        self._unsent.clear()
+        self.forget()
