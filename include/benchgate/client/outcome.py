@@ -111,6 +111,8 @@ def _whole_answer(exchange: Exchange) -> tuple[str, str | None]:
     if not isinstance(body, dict) or not isinstance(body.get("choices"), list):
         return "bad_response", f"JSON without choices: {str(body)[:200]}"
     exchange.answer.take_whole(body, exchange.last_read_at or 0.0)
+    if exchange.answer.bad_event is not None:
+        return "bad_response", f"JSON of another shape than an answer: {exchange.answer.bad_event}"
     if not exchange.answer.events:
         return "empty_completion", "the answer carries no text in any channel"
     return OK, None

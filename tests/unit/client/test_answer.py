@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchgate.client.wire.answer import Answer
 from tests.unit.client.replies import delta, event, usage
@@ -149,3 +151,46 @@ def test_a_whole_answer_has_tokens_but_no_token_times() -> None:
     answer.take_whole(json.loads(json.dumps(body)), 5.0)
     assert (answer.events, answer.first_at, answer.last_at) == (1, None, 5.0)
     assert (answer.finish_reason, answer.completion_tokens) == ("stop", 2)
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(
+            ["choices", "delta", "message", "content", "text", "reasoning", "tool_calls", "function_call", "function",
+             "arguments", "usage", "prompt_tokens", "completion_tokens", "completion_tokens_details", "error",
+             "reasoning_tokens", "prompt_tokens_details", "cached_tokens", "finish_reason", "type", "code"]
+        ),
+        inner,
+        max_size=4,
+    ),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(st.lists(ANYTHING, max_size=3))
+def test_no_json_breaks_the_reader_and_counts_stay_counts(events: list[object]) -> None:
+    answer = Answer(keep_text=True)
+    for number, value in enumerate([*events, *({"choices": [value], "usage": value} for value in events)]):
+        answer.on_event(json.dumps(value).encode(), float(number))
+    whole = Answer()
+    for value in events:
+        whole.take_whole({"choices": [value], "usage": value}, 1.0)
+
+    for read in (answer, whole):
+        for count in (read.prompt_tokens, read.completion_tokens, read.reasoning_tokens, read.cached_tokens):
+            assert count is None or (type(count) is int and count >= 0)
+        assert read.finish_reason is None or isinstance(read.finish_reason, str)
+
+
+@pytest.mark.parametrize("choice", [5, None, "text", [], {"delta": "x"}, {"delta": {"tool_calls": 3}}])
+def test_an_event_of_another_shape_is_a_bad_event(choice: object) -> None:
+    answer = Answer()
+    answer.on_event(json.dumps({"choices": [choice]}).encode(), 1.0)
+    assert answer.bad_event is not None
+
+
+def test_nesting_without_end_is_a_bad_event() -> None:
+    answer = Answer()
+    answer.on_event(b"[" * 100_000, 1.0)
+    assert answer.bad_event is not None

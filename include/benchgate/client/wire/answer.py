@@ -27,7 +27,10 @@ def parse_json(payload: bytes) -> Any:
     try:
         return loads(payload)
     except JSONDecodeError:
-        return json.loads(payload.decode("utf-8", errors="replace"))
+        try:
+            return json.loads(payload.decode("utf-8", errors="replace"))
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
 
 
 def _chars(value: Any) -> int:
@@ -60,6 +63,11 @@ def _tool_text(delta: dict[str, Any]) -> str:
     if isinstance(old, dict):
         text += old.get("arguments") or ""
     return text
+
+
+def _count(value: object, known: int | None) -> int | None:
+    """A token count of usage; what is no count leaves what is known."""
+    return value if type(value) is int and 0 <= value < 2**53 else known
 
 
 class Answer:
@@ -122,6 +130,12 @@ class Answer:
         if type(chunk) is not dict:
             self._not_json(payload)
             return
+        try:
+            self._take(chunk, payload, at)
+        except (AttributeError, TypeError):  # JSON of another shape: text where a list belongs, null in it, ..
+            self._not_json(payload)
+
+    def _take(self, chunk: dict[str, Any], payload: bytes, at: float) -> None:
         choices = chunk.get("choices")
         if choices:
             if chunk.get("error"):
@@ -181,18 +195,24 @@ class Answer:
 
     def take_usage(self, usage: dict[str, Any]) -> None:
         """The last usage counts: servers that send it in every event count up."""
-        self.prompt_tokens = usage.get("prompt_tokens", self.prompt_tokens)
-        self.completion_tokens = usage.get("completion_tokens", self.completion_tokens)
+        self.prompt_tokens = _count(usage.get("prompt_tokens"), self.prompt_tokens)
+        self.completion_tokens = _count(usage.get("completion_tokens"), self.completion_tokens)
         details = usage.get("completion_tokens_details")
         reasoning = details.get("reasoning_tokens") if details else usage.get("reasoning_tokens")  # SGLang: top level
-        if reasoning is not None:
-            self.reasoning_tokens = reasoning
+        self.reasoning_tokens = _count(reasoning, self.reasoning_tokens)
         details = usage.get("prompt_tokens_details")
-        if details and details.get("cached_tokens") is not None:
-            self.cached_tokens = details["cached_tokens"]
+        if details:
+            self.cached_tokens = _count(details.get("cached_tokens"), self.cached_tokens)
 
     def take_whole(self, body: dict[str, Any], at: float) -> None:
         """A JSON answer that came instead of a stream: its text counts, but it has no token times."""
+        try:
+            self._take_message(body, at)
+        except (AttributeError, TypeError):
+            self.bad_event = self.bad_event or str(body)[:300]
+        self.first_at = self.first_visible_at = None
+
+    def _take_message(self, body: dict[str, Any], at: float) -> None:
         for choice in body.get("choices") or []:
             message = choice.get("message")
             self._on_delta({"content": choice.get("text")} if message is None else message, at)
@@ -200,7 +220,6 @@ class Answer:
                 self.finish_reason = str(choice["finish_reason"])
         if body.get("usage"):
             self.take_usage(body["usage"])
-        self.first_at = self.first_visible_at = None
 
     def _fail(self, chunk: dict[str, Any], payload: bytes) -> None:
         message = error_in(chunk)
