@@ -33,6 +33,7 @@ and a run that nobody can tell about is left alone. Each task says what it remov
 def _housekeeping() -> None:
     @task(doc_md="Removes what runs that are over have left on every host of the inventory.")
     def remove_leftovers(ti=None) -> list[str]:  # type: ignore[no-untyped-def]
+        from benchgate.airflow import metrics
         from benchgate.airflow.docker_connections import install
         from benchgate.airflow.run_state import airflow_says_over
         from benchgate.steps import leftovers
@@ -43,10 +44,12 @@ def _housekeeping() -> None:
         )
         for line in removed:
             log.info("removed %s", line)
+        metrics.send(metrics.samples_of_housekeeping(removed))
         return removed
 
     @task(doc_md="Gives killed runs their end: every cell its state, and the run its rows in the warehouse.")
     def finish_killed_runs(ti=None) -> list[str]:  # type: ignore[no-untyped-def]
+        from benchgate.airflow import metrics
         from benchgate.airflow.run_state import airflow_says_over
         from benchgate.airflow.warehouse import warehouse_url
         from benchgate.steps import ending
@@ -56,6 +59,7 @@ def _housekeeping() -> None:
         )
         for line in finished:
             log.info(line)
+        metrics.count_finished(finished)
         return finished
 
     @task(doc_md="Removes per-request files past the nights that their campaign keeps; percentiles stay.")

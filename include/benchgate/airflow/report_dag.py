@@ -56,6 +56,7 @@ def _report() -> None:
     def write_reports(params=None, triggering_asset_events=None) -> list[str]:  # type: ignore[no-untyped-def]
         from airflow.sdk.exceptions import AirflowSkipException
 
+        from benchgate.airflow.metrics import count_regressions
         from benchgate.airflow.warehouse import warehouse_url
         from benchgate.steps.reporting import report_run
 
@@ -64,6 +65,7 @@ def _report() -> None:
             raise AirflowSkipException("no run was loaded; choose one with the param run")
         for run in runs:
             log.info("report of %s: %s", run, report_run(run, warehouse_url()))
+            count_regressions(run, warehouse_url())
         return runs
 
     @task(doc_md="At most one message a night, through the notifier that BENCHGATE_NOTIFIER names; none when unset.")
