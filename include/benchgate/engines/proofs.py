@@ -29,6 +29,14 @@ class Keep(Enum):
     SUM = "sum"  # several pools of one worker; the other tensor-parallel workers repeat the same
 
 
+class Ranks(Enum):
+    """What the data-parallel ranks' own values make together."""
+
+    FIRST = "first"  # they agree, or only one says it
+    SUM = "sum"  # each has its own: KV pools
+    LARGEST = "largest"  # seconds of ranks that start side by side (the slowest counts), GiB on one GPU (the fullest)
+
+
 def number(text: str) -> int | float | None:
     """``2,042,016`` as 2042016, ``55.15`` as 55.15; None when it is not a number."""
     plain = text.replace(",", "").replace("_", "").rstrip(".")
@@ -65,7 +73,7 @@ class Fact:
         read: the value out of the match; None: this line does not state it after all.
         precedence: a higher one replaces a lower one (the kernel that was bound beats the one that was asked for).
         keep: which of several sightings of equal precedence counts, within one rank.
-        sum_ranks: add up over data-parallel ranks; otherwise the first rank's value stands for all.
+        ranks: what the values of several data-parallel ranks make together.
     """
 
     name: str
@@ -74,7 +82,7 @@ class Fact:
     read: Callable[[re.Match[str]], Value | None] = first_number
     precedence: int = 0
     keep: Keep = Keep.FIRST
-    sum_ranks: bool = False
+    ranks: Ranks = Ranks.FIRST
     compiled: re.Pattern[str] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -98,7 +106,7 @@ class Sightings:
 
     by_name: dict[str, dict[int | None, Sighting]] = field(default_factory=dict)
     others: dict[str, dict[Value, Sighting]] = field(default_factory=dict)
-    summed: set[str] = field(default_factory=set)
+    over_ranks: dict[str, Ranks] = field(default_factory=dict)
     order: int = 0
 
     def look(self, line: LogLine, facts: list[Fact]) -> None:
@@ -110,8 +118,7 @@ class Sightings:
             value = fact.read(match) if match else None
             if match is None or value is None:
                 continue
-            if fact.sum_ranks:
-                self.summed.add(fact.name)
+            self.over_ranks[fact.name] = fact.ranks
             self.add(fact.name, value, line, match.start(), precedence=fact.precedence, keep=fact.keep)
 
     def add(
@@ -163,13 +170,25 @@ class Sightings:
         values = [s.value for s in ranks if isinstance(s.value, (int, float))]
         return Sighting(sum(values), first.evidence, first.precedence, first.order)
 
+    def largest(self, name: str) -> Sighting | None:
+        """The largest value of any data-parallel rank, with that rank's own line."""
+        ranks = [s for s in self.ranks(name).values() if isinstance(s.value, (int, float))]
+        return max(ranks, key=lambda sighting: (sighting.value, -sighting.order), default=None)
+
+    def together(self, name: str) -> Sighting | None:
+        """What all data-parallel ranks say of a fact, by its :class:`Ranks`."""
+        how = self.over_ranks.get(name, Ranks.FIRST)
+        if how is Ranks.SUM:
+            return self.total(name)
+        return self.largest(name) if how is Ranks.LARGEST else self.first(name)
+
     def proofs(self) -> dict[str, Proof]:
-        """One proof a fact, ranks added up where the fact says so. Names that begin with ``_`` are for ``finish``."""
+        """One proof a fact, ranks taken together as the fact says. Names that begin with ``_`` are for ``finish``."""
         result: dict[str, Proof] = {}
         for name in self.by_name:
             if name.startswith("_"):
                 continue
-            sighting = self.total(name) if name in self.summed else self.first(name)
+            sighting = self.together(name)
             if sighting is not None:
                 result[name] = Proof(name=name, value=_rounded(sighting.value), evidence=sighting.evidence)
         return result

@@ -1,4 +1,4 @@
-"""What SGLang's log says, over its versions (0.4 to 0.5.23)."""
+"""What SGLang's log says, over its versions (0.3 to 0.5.23)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchgate.engines.common_failures import COMMON
 from benchgate.engines.failures import CERTAIN, Crash, FailureWords
 from benchgate.engines.kernels import moe_kernel_or_name
 from benchgate.engines.log_facts import Words, said
-from benchgate.engines.proofs import Fact, Keep, Sightings, as_float, as_text, first_number
+from benchgate.engines.proofs import Fact, Keep, Ranks, Sightings, as_float, as_text, first_number
 from benchgate.records import Evidence
 from benchgate.records import FailureKind as Kind
 
@@ -38,8 +38,12 @@ _MOE = (
     # Detected SM120 and MXFP4 quantization format for GPT-OSS model, enabling Marlin MOE kernel.
     Fact("moe_kernel", "enabling ", r"enabling ([\w .-]{1,40}?) (?:MXFP4 )?M[oO]E kernel", _kernel, _BOUND, Keep.LAST),
     Fact("moe_kernel", "enabling ", r"enabling (FlashInfer MXFP4) M[oO]E kernel", lambda _: "flashinfer_mxfp4", _BOUND + 1, Keep.LAST),
-    Fact("moe_kernel", "MOE kernel", r"for bf16 model, using (\w+) M[oO]E kernel|GPT-OSS bf16 model, using (\w+) MOE kernel",
-         lambda m: moe_kernel_or_name(m.group(1) or m.group(2)), _BOUND, Keep.LAST),
+    # .. on Blackwell with driver >= 595, using triton MOE kernel to avoid .. / .. does not support ..; using triton MoE runner.
+    Fact("moe_kernel", "using ", r"[,;] using ((?!default)\w+) M[oO]E (?:kernel|runner\b)", _kernel, _BOUND, Keep.LAST),
+    Fact("moe_kernel", "MoE runner=", r"MoE runner=(\w+)", _kernel, _BOUND, Keep.LAST),
+    Fact("moe_kernel", "MxInt4MoE with", r"MxInt4MoE with (\w+) backend", _kernel, _BOUND, Keep.LAST),
+    Fact("moe_kernel", "moe-runner-backend", r"moe-runner-backend (?:auto -> |to ')(\w+)", _kernel, _CHOSEN, Keep.LAST),
+    Fact("moe_kernel", "auto set moe_runner_backend", r"auto set moe_runner_backend=`(\w+)`", _kernel, _CHOSEN, Keep.LAST),
     # Use flashinfer_trtllm as MoE runner backend on sm100 for DeepseekV3ForCausalLM
     Fact("moe_kernel", "oE runner backend", r"[Uu]s(?:e|ing) (\w+) as MoE runner backend", _kernel, _CHOSEN, Keep.LAST),
     Fact("moe_kernel", "moe_runner_backend=", r"(?<!server_args=)(?<!speculative_)\bmoe_runner_backend='?(\w+)", _kernel, _ASKED, Keep.LAST),
@@ -50,35 +54,48 @@ _MOE = (
 _ATTENTION = (
     Fact("attention_backend", "hybrid attention backend", r"hybrid attention backend for decode and prefill: decode_backend=(\w+)", _attention, _BOUND, Keep.LAST),
     Fact("attention_backend", "ttention backend not", r"[Aa]ttention backend not (?:explicitly )?(?:specified|set)\. Use (\w+) backend by default", _attention, _CHOSEN, Keep.LAST),
-    Fact("attention_backend", "attention backend", r"(?<!Multimodal )[Uu]s(?:e|ing) (\w+) as (?:the |default )?(?:prefill and decode )?attention backend", _attention, _CHOSEN, Keep.LAST),
+    Fact("attention_backend", "attention backend", r"(?<!Multimodal )[Uu]s(?:e|ing) (\w+) as (?:the )?(?:default )?(?:prefill and decode )?attention backend", _attention, _CHOSEN, Keep.LAST),
     Fact("attention_backend", "attention backend for", r"[Uu]s(?:e|ing) (\w+) attention backend for", _attention, _CHOSEN, Keep.LAST),
+    Fact("attention_backend", "MLA optimization is turned on", r"MLA optimization is turned on\. Use (\w+) backend", _attention, _CHOSEN, Keep.LAST),
+    Fact("attention_backend", "ttention backend not specified", r"ttention backend not specified\. Falling back to '(\w+)'", _attention, _CHOSEN, Keep.LAST),
+    Fact("attention_backend", "attention backend for", r"(?:Auto-select|Set) (\w+) attention backend for", _attention, _CHOSEN, Keep.LAST),
+    Fact("attention_backend", "ttention backend is ", r"ttention backend is (?:set|overridden) to '?(\w+)", _attention, _CHOSEN, Keep.LAST),
+    Fact("attention_backend", "--attention-backend", r"Overriding --attention-backend \S+ -> '(\w+)'", _attention, _CHOSEN, Keep.LAST),
+    Fact("attention_backend", "AMX attention backend", r"Intel AMX attention backend is enabled", lambda _: "intel_amx", _CHOSEN, Keep.LAST),
     Fact("attention_backend", "Setting attention backend to", r"Setting attention backend to (\w+)", _attention, _BOUND, Keep.LAST),
-    Fact("attention_backend", "attention_backend=", r"(?<![\w])attention_backend='?(\w+)", _attention, _ASKED, Keep.LAST),
+    Fact("attention_backend", "attention_backend=", r"(?<![\w])(?<!draft runner\. )attention_backend='?(\w+)", _attention, _ASKED, Keep.LAST),
 )  # fmt: skip
 
 _POOL = (
-    Fact("kv_tokens", "max_total_num_tokens=", r"\bmax_total_num_tokens=(\d+), ", first_number, 20, Keep.LAST, sum_ranks=True),
-    Fact("kv_tokens", "KV Cache is allocated", r"KV Cache is allocated\..{0,60}#tokens: ([\d,]+)", first_number, 10, Keep.FIRST, sum_ranks=True),
-    Fact("kv_full_layer_tokens", "full_layer_tokens=", r"\bfull_layer_tokens=(\d+)", first_number, sum_ranks=True),
-    Fact("kv_window_layer_tokens", "swa_layer_tokens=", r"\bswa_layer_tokens=(\d+)", first_number, sum_ranks=True),
+    Fact("kv_tokens", "max_total_num_tokens=", r"\bmax_total_num_tokens=(\d+), ", first_number, 20, Keep.LAST, ranks=Ranks.SUM),
+    Fact("kv_tokens", "KV Cache is allocated", r"KV Cache is allocated\..{0,60}#tokens: ([\d,]+)", first_number, 10, Keep.FIRST, ranks=Ranks.SUM),
+    # from 0.5.23 a pool may get its size after the graphs are captured; a draft model's pool is another
+    Fact("kv_tokens", "KV cache allocated", r"sizing: KV cache allocated\..{0,60}#tokens: ([\d,]+)", first_number, 11, Keep.FIRST, ranks=Ranks.SUM),
+    Fact("kv_full_layer_tokens", "full_layer_tokens=", r"\bfull_layer_tokens=(\d+)", first_number, ranks=Ranks.SUM),
+    Fact("kv_window_layer_tokens", "swa_layer_tokens=", r"\bswa_layer_tokens=(\d+)", first_number, ranks=Ranks.SUM),
     # SGLang's "GB" is 2**30 bytes
-    Fact("memory_reserved_gib", "KV Cache is allocated", r"KV Cache is allocated\..{0,60}K size: ([\d.]+) GB, V size: ([\d.]+) GB", _sum, 10, Keep.SUM),
-    Fact("memory_reserved_gib", "KV Cache is allocated", r"KV Cache is allocated\..{0,60}KV size: ([\d.]+) GB", as_float, 10, Keep.SUM),
+    Fact("memory_reserved_gib", "KV Cache is allocated", r"KV Cache is allocated\..{0,60}K size: ([\d.]+) GB, V size: ([\d.]+) GB", _sum, 10, Keep.SUM, Ranks.LARGEST),
+    Fact("memory_reserved_gib", "KV Cache is allocated", r"KV Cache is allocated\..{0,60}KV size: ([\d.]+) GB", as_float, 10, Keep.SUM, Ranks.LARGEST),
+    Fact("memory_reserved_gib", "KV cache allocated", r"sizing: (?:draft )?KV cache allocated\..{0,60}KV size: ([\d.]+) GB", as_float, 11, Keep.SUM, Ranks.LARGEST),
     Fact("max_running_requests", "max_running_requests=", r"\bmax_total_num_tokens=\d+, .{0,120}\bmax_running_requests=(\d+)", first_number),
     Fact("max_model_len", "context_len=", r"\bmax_total_num_tokens=\d+, .{0,160}\bcontext_len=(\d+)", first_number),
     Fact("memory_left_gib", "available_", r"\bmax_total_num_tokens=\d+, .{0,200}\bavailable_[gc]pu_mem=([\d.]+) GB", as_float, 0, Keep.SMALLEST),
 )  # fmt: skip
 
+_GRAPHS = r"Capture (?!draft|single-CG|UNO|Frozen)(?:[\w-]+ ){0,3}(?:cuda|cpu|npu|CUDA) graph end\."
 _START = (
     Fact("engine_version", "ersion", r"(?:sglang|SGLang)(?: version|==|/| v)[ =:]?v?(\d+\.\d+\S*)|\bsglang_version[=:] ?'?(\d+\.[^\s',]+)", as_text),
-    Fact("weights_gib", "Load weight end", r"Load weight end\..{0,300}mem usage=([\d.]+) ?GB", as_float),
-    Fact("load_seconds", "Load weight end", r"Load weight end\. elapsed=([\d.]+) s", as_float, 10, Keep.LARGEST),
+    Fact("weights_gib", "Load weight end", r"Load weight end\..{0,300}mem usage=([\d.]+) ?GB", as_float, 10, Keep.FIRST, Ranks.LARGEST),
+    Fact("_memory_before", "Load weight begin", r"Load weight begin\. avail mem=([\d.]+) ?GB", as_float),
+    Fact("_memory_after", "Load weight end", r"Load weight end\..{0,300}\bavail mem=([\d.]+) ?GB", as_float),
+    Fact("load_seconds", "Load weight end", r"Load weight end\. elapsed=([\d.]+) s", as_float, 10, Keep.LARGEST, Ranks.LARGEST),
     Fact("architecture", "Load weight end", r"Load weight end\..{0,60}?\btype=(\w+)", as_text),
     Fact("dtype", "Load weight end", r"Load weight end\..{0,160}\bdtype=(?:torch\.)?(\w+)", as_text),
     Fact("quantization", "Load weight end", r"Load weight end\..{0,160}\bquant(?:ization)?=(\w+)", as_text),
     Fact("kv_cache_dtype", "KV Cache is allocated", r"KV Cache is allocated\. dtype: (?:torch\.)?(\w+)", as_text),
-    Fact("graph_capture_seconds", "graph end", r"Capture (?!draft|single-CG|UNO|Frozen)(?:\w+ )?(?:cuda|cpu|npu|CUDA) graph end\. (?:Time elapsed: |elapsed=|bs=.{0,800}?, elapsed=)([\d.]+) s", as_float, 10, Keep.LARGEST),
-    Fact("graph_capture_gib", "graph end", r"Capture (?!draft|single-CG|UNO|Frozen)(?:\w+ )?(?:cuda|cpu|npu|CUDA) graph end\. .{0,900}?mem usage=([\d.]+) ?GB", as_float, 0, Keep.LARGEST),
+    # one line for each kind of graph (prefill, decode) from 0.5.16 on: they add up; a draft model's graphs are another's
+    Fact("graph_capture_seconds", "graph end", rf"{_GRAPHS} (?:Time elapsed: |elapsed=|bs=.{{0,800}}?, elapsed=)([\d.]+) s", as_float, 10, Keep.SUM, Ranks.LARGEST),
+    Fact("graph_capture_gib", "graph end", rf"{_GRAPHS} .{{0,900}}?mem usage=([\d.]+) ?GB", as_float, 0, Keep.SUM, Ranks.LARGEST),
     Fact("served_model", "served_model_name=", r"\bserved_model_name='([^']+)'", as_text),
     Fact("tensor_parallel_size", "tp_size=", r"\btp_size=(\d+)", first_number),
     Fact("data_parallel_size", "dp_size=", r"(?<![\w])dp_size=(\d+)", first_number),
@@ -88,7 +105,7 @@ _START = (
 _KV = "raise mem-fraction-static, lower context-length, or use more GPUs"
 _ARGS = "correct the arm's args; the message says which value this version or GPU does not take"
 _FAILURES = (
-    FailureWords(Kind.GPU_MEMORY_IN_USE, "memory capacity is unbalanced", r"memory capacity is unbalanced", "other processes hold memory of some of the GPUs",
+    FailureWords(Kind.GPU_MEMORY_IN_USE, "memory capacity is unbalanced", r"ValueError: The memory capacity is unbalanced", "other processes hold memory of some of the GPUs",
                  "find out who holds it (nvidia-smi) and stop it", weight=CERTAIN + 1),
     FailureWords(Kind.KV_TOO_SMALL, "Not enough memory", r"Not enough memory\. Please try to increase --mem-fraction-static", "no memory was left for a KV pool", _KV, weight=CERTAIN + 1),
     FailureWords(Kind.KV_TOO_SMALL, "max_total_num_tokens", r"max_total_(?:num_)?tokens.{0,40}(?:<=? ?0|is too small|must be (?:positive|greater))", "no memory was left for a KV pool", _KV),
@@ -114,6 +131,7 @@ _CRASH = Crash(
 def finish(seen: Sightings, warnings: list[Evidence]) -> None:
     """What several lines say together: the pool's meaning, missing ranks, another kernel than requested."""
     _pool(seen, warnings)
+    _weights(seen)
     kernel, asked = seen.first("moe_kernel"), seen.first("moe_kernel_requested")
     if kernel and asked and asked.value != "auto" and kernel.precedence > _ASKED:
         wanted = moe_kernel_or_name(re.sub(r"triton_kernels?", "triton", str(asked.value)))
@@ -123,6 +141,14 @@ def finish(seen: Sightings, warnings: list[Evidence]) -> None:
     if kernel and kernel.precedence == _ASKED:
         text = f"the MoE kernel is only the start argument, no line says that it was bound: {kernel.evidence.text}"
         warnings.append(Evidence(line=kernel.evidence.line, text=text))
+
+
+def _weights(seen: Sightings) -> None:
+    """Up to 0.4.0 only the free memory before and after loading is said; the weights are what went away."""
+    before, after = seen.first("_memory_before"), seen.first("_memory_after")
+    if before and after and "weights_gib" not in seen.by_name:
+        used = round(float(before.value) - float(after.value), 2)
+        seen.by_name["weights_gib"] = {None: replace(after, value=used)}
 
 
 def _pool(seen: Sightings, warnings: list[Evidence]) -> None:

@@ -9,7 +9,7 @@ from benchgate.engines.common_failures import COMMON
 from benchgate.engines.failures import CERTAIN, LIKELY, Crash, FailureWords
 from benchgate.engines.kernels import attention_backend, moe_kernel, moe_kernel_or_name
 from benchgate.engines.log_facts import Words, said
-from benchgate.engines.proofs import Fact, Keep, Sighting, Sightings, as_float, as_text, first_number
+from benchgate.engines.proofs import Fact, Keep, Ranks, Sighting, Sightings, as_float, as_text, first_number
 from benchgate.records import Evidence
 from benchgate.records import FailureKind as Kind
 
@@ -33,7 +33,9 @@ def _whole(match: re.Match[str]) -> str | None:
 
 
 def _attention(match: re.Match[str]) -> str:
-    return attention_backend(match.group(1))
+    name = attention_backend(match.group(1))
+    # CUDA and ROCm said the same words for two backends; the file in front of them tells which
+    return "ROCM_AITER_MLA_SPARSE" if name == "FLASHMLA_SPARSE" and "rocm.py" in match.string else name
 
 
 _BOUND, _CHOSEN, _PHRASE = 30, 20, 10
@@ -41,9 +43,10 @@ _BOUND, _CHOSEN, _PHRASE = 30, 20, 10
 _MOE = (
     # The class that was bound in the end. Logged by every version that has kernel classes.
     Fact("moe_kernel", "Experts", r"\bUsing '?(\w*Experts\w*)", _kernel, _BOUND, Keep.LAST),
-    Fact("moe_kernel", "MoEMethod", r"\bUsing (\w*Marlin\w*MoEMethod)\b", _kernel, _CHOSEN, Keep.LAST),
+    Fact("moe_kernel", "MoEMethod", r"\bUsing (\w*(?:Marlin|Flydsl|RDNA3)\w*MoEMethod)\b(?! \(emulation)", _kernel, _CHOSEN, Keep.LAST),
+    Fact("moe_kernel", "emulation backend requested", r"\bUsing \w*MoEMethod \((emulation) backend requested\)", _kernel, _CHOSEN, Keep.LAST),
     # The backend that was chosen: Using 'MARLIN' Mxfp4 MoE backend. / Using TRITON_MONOLITHIC Mxfp4 MoE backend out of
-    Fact("moe_kernel", "MoE", r"\bUsing '?([A-Za-z][\w ./()-]{0,60}?)'?(?: \w+(?:-\w+)?)? M[oO]E (?:LoRA )?backend",
+    Fact("moe_kernel", "MoE", r"\bUsing '?([A-Za-z][\w ./()-]{0,60}?)'?(?: (?:W4A8 )?\w+(?:-\w+)?)? M[oO]E (?:LoRA )?backend",
          _backend, _CHOSEN, Keep.LAST),
     # Using Marlin backend for WNA16 MoE (group_size=32, num_bits=4) / Using DeepGEMM backend for FP8 MoE
     Fact("moe_kernel", "MoE", r"\bUsing '?([\w ]{1,40}?)'? backend for (?:[\w()-]{1,30} ){0,4}MoE", _backend, _CHOSEN, Keep.LAST),
@@ -56,6 +59,14 @@ _MOE = (
     Fact("moe_kernel", "backend", r"\bUsing (?:ipex )?([Mm]arlin) backend(?: on XPU| for mxfp4 lora)?\s*$", _kernel, _PHRASE, Keep.LAST),
     Fact("moe_kernel", "backend", r"(?<!cuda)(?<!rocm)(?<!xpu)(?<!selector)(?<!attn)(?:\.py:\d+\] |^|[^\]] )(?:\[get_mxfp4_backend_with_lora\] )?\bUsing (Triton) backend(?: for mxfp4 lora)?\s*$",
          _kernel, _PHRASE, Keep.LAST),
+    # Using AITER_MXFP4_BF16 for Kimi-K3 SiTU MXFP4 MoE. / Using zentorch_fused_moe for W8A8 INT8 MoE / Using ARK XPU WNA16 MoE kernel.
+    Fact("moe_kernel", "MoE", r"\bUsing ([\w-]{1,60}) for (?:[\w()-]{1,30} ){1,4}MoE\b", _kernel, _CHOSEN, Keep.LAST),
+    Fact("moe_kernel", "MoE kernel", r"\bUsing ([\w ]{1,40}?)(?: \w+)? MoE kernel", _kernel, _CHOSEN, Keep.LAST),
+    # Enabling FlashInfer CUTLASS MoE for UnquantizedFusedMoEMethod (0.11 to 0.14)
+    Fact("moe_kernel", "Enabling FlashInfer ", r"\bEnabling (FlashInfer (?:CUTLASS|TRTLLM)) MoE for", _kernel, _CHOSEN, Keep.LAST),
+    # Enabling FlashInfer MXFP4 BF16 backend by default for Blackwell (0.10.1, where that is TensorRT-LLM's)
+    Fact("moe_kernel", "Enabling FlashInfer MXFP4", r"\bEnabling FlashInfer MXFP4 BF16 backend by default for Blackwell", lambda _: "flashinfer_trtllm", _PHRASE, Keep.LAST),
+    Fact("moe_kernel", "Using xpu backend", r"\bUsing (xpu) backend on XPU", _kernel, _PHRASE, Keep.LAST),
     Fact("moe_kernel", "Falling back to Marlin", r"Falling back to (Marlin) \w+ MoE kernel", _kernel, _CHOSEN, Keep.LAST),
     Fact("moe_kernel_requested", "moe_backend", r"""['"]moe_backend['"]: ['"](\w+)""", as_text),
 )  # fmt: skip
@@ -65,25 +76,28 @@ _ATTENTION = (
     Fact("attention_backend", "via --attention-backend", r"Using ([\w.]+) backend \(selected via --attention-backend", _attention, _BOUND),
     Fact("attention_backend", "backend out of potential", r"Using ([A-Z][A-Z0-9_]+) backend out of potential", _attention, _CHOSEN),
     Fact("attention_backend", "Using AttentionBackendEnum", r"Using (AttentionBackendEnum\.\w+) backend", _attention, _CHOSEN),
-    Fact("attention_backend", " backend", r"Using ((?:Flash|Triton|Tree|Aiter|AITER|Rocm|ROCm|Sparse|Cutlass|CUTLASS|FLASH|TRITON|CPU|AMX)[\w ]{0,40}?(?:Attention|Flash|MLA|ATTN\w*|MLA\w*)|Flash ?[Ii]nfer(?: MLA)?|Flash(?:MLA|Attention)(?: MLA)?|FlexAttention|X[Ff]ormers|Torch SDPA|Pallas|ROCmFlashAttention) backend(?! for (?:ViT|vit))",
+    Fact("attention_backend", " backend", r"Using ((?:Flash|Triton|Tree|Aiter|AITER|Rocm|ROCm|Sparse|Cutlass|CUTLASS|FLASH|TRITON|CPU|AMX|Blocksparse|DualChunk|Differential|HPU|IPEX|OpenVINO|Dual|XPU|Turbo)[\w/ ]{0,40}?(?:[Aa]ttention|Flash|MLA|MLA Sparse|ATTN\w*|MLA\w*|Quant attention)|Flash ?[Ii]nfer(?: MLA)?|Flash(?:MLA|Attention)(?: MLA)?|FlexAttention|X[Ff]ormers|Torch SDPA|Pallas(?: V1)?|ROCmFlashAttention) backend(?! for (?:ViT|vit))",
          _attention, _PHRASE),
     Fact("attention_backend", "Using Triton backend", r"Using (Triton) backend(?:\.| on V1 engine)", _attention, _PHRASE),
     Fact("attention_backend", "KV cache layout for", r"KV cache layout for (\w+) backend", _attention, 1),
 )  # fmt: skip
 
 _POOL = (
-    # "CPU" instead of "GPU" on a CPU, from 0.32 on
-    Fact("kv_tokens", "KV cache size", r"[GCTX]PU KV cache size: ([\d,]+) tokens", first_number, 10, Keep.SMALLEST, sum_ranks=True),
+    # "CPU" instead of "GPU" on a CPU, from 0.31 on; "GPU + host" with a pool in both
+    Fact("kv_tokens", "KV cache size", r"\b[A-Z]{2,4}(?: \+ \w+)? KV cache size: ([\d,]+) tokens", first_number, 10, Keep.SMALLEST, ranks=Ranks.SUM),
     Fact("_one_line", "tokens, Maximum concurrency", r"KV cache size: [\d,]+ tokens, Maximum concurrency", lambda _: True),
-    Fact("_blocks", "blocks: ", r"# (?!CPU)\w+ blocks: (\d+)", first_number, 0, Keep.SMALLEST, sum_ranks=True),
-    Fact("max_concurrency", "Maximum concurrency for", r"Maximum concurrency for [\d,]+ tokens per request: ([\d.]+)x", as_float, 0, Keep.SMALLEST, sum_ranks=True),
+    Fact("_blocks", "blocks: ", r"# (?!CPU)\w+ blocks: (\d+)", first_number, 0, Keep.SMALLEST, ranks=Ranks.SUM),
+    Fact("max_concurrency", "Maximum concurrency for", r"Maximum concurrency for [\d,]+ tokens per request: ([\d.]+)x", as_float, 0, Keep.SMALLEST, ranks=Ranks.SUM),
     Fact("max_concurrency_tokens", "Maximum concurrency for", r"Maximum concurrency for ([\d,]+) tokens per request", first_number),
-    Fact("block_size", "block_size", r"""['"]?\bblock_size['"]?[=:] ?(\d+)""", first_number),
-    Fact("memory_reserved_gib", "vailable KV cache memory", r"Available KV cache memory: ([\d.]+) GiB", as_float, 10),
-    Fact("memory_reserved_gib", "reserved for KV Cache", r"memory reserved for KV Cache is ([\d.]+) ?GiB", as_float, 10),
-    Fact("memory_reserved_gib", "kv_cache_size=", r"kv_cache_size=([\d.]+) ?GiB", as_float, 10),
-    Fact("memory_reserved_gib", "memory for KV Cache", r"[Rr]eserved ([\d.]+) ?GiB memory for KV Cache", as_float, 10),
-    Fact("memory_reserved_gib", "GiB for KV cache on node", r"\(([\d.]+)/[\d.]+\) GiB for KV cache on node", as_float, 10),
+    # as the start arguments have it (Namespace(.., block_size=16, ..) or {'block_size': 16}): kernels log theirs as well
+    Fact("block_size", "block_size", r"""(?:['"]block_size['"]: |[(,] ?block_size=)(\d+)(?=[,)}])""", first_number, 10),
+    Fact("block_size", "kv cache block size to", r"kv cache block size to (\d+) for", first_number, 20, Keep.LAST),
+    Fact("memory_reserved_gib", "vailable KV cache memory", r"Available KV cache memory: ([\d.]+) GiB", as_float, 10, Keep.SMALLEST, Ranks.LARGEST),
+    Fact("memory_reserved_gib", "reserved for KV Cache", r"memory reserved for KV Cache is ([\d.]+) ?GiB", as_float, 10, Keep.SMALLEST, Ranks.LARGEST),
+    Fact("memory_reserved_gib", "kv_cache_size=", r"kv_cache_size=([\d.]+) ?GiB", as_float, 10, Keep.SMALLEST, Ranks.LARGEST),
+    Fact("memory_reserved_gib", "memory for KV Cache", r"[Rr]eserved ([\d.]+) ?GiB memory for KV Cache", as_float, 10, Keep.SMALLEST, Ranks.LARGEST),
+    Fact("memory_reserved_gib", "GiB for KV cache on node", r"\(([\d.]+)/[\d.]+\) GiB for KV cache on node", as_float, 10, Keep.SMALLEST, Ranks.LARGEST),
+    Fact("memory_reserved_gib", "persisted startup plan", r"startup plan \(.{0,120}\): kv_cache_memory_bytes=\d+ \(([\d.]+) GiB\)", as_float, 10, Keep.SMALLEST, Ranks.LARGEST),
     Fact("memory_budget_gib", "Desired GPU memory utilization", r"Desired GPU memory utilization is \([\d.]+, ([\d.]+) GiB\)", as_float),
     Fact("memory_budget_gib", "the current vLLM instance can use", r"gpu_memory_utilization \([\d.]+\) = ([\d.]+) ?GiB", as_float),
 )  # fmt: skip
@@ -92,17 +106,17 @@ _START = (
     Fact("engine_version", "version", r"(?:█|▀|API server) +version v?(\d+\.\d+\S*)", as_text, 20),
     Fact("engine_version", "LLM engine (v", r"LLM engine \(v(\d+\.[^)\s]+)\)", as_text, 10),
     # "GB" up to 0.7 is a wrong word for GiB: the number was divided by 2**30 there as well
-    Fact("weights_gib", "odel loading took", r"Model loading took ([\d.]+) ?Gi?B", as_float, 20),
-    Fact("weights_gib", "oading model weights took", r"Loading model weights took ([\d.]+) ?Gi?B", as_float, 10),
-    Fact("load_seconds", "odel loading took", r"Model loading took [\d.]+ ?Gi?B(?: memory)? and ([\d.]+) s", as_float, 20, Keep.LARGEST),
-    Fact("load_seconds", "oading weights took", r"Loading weights took ([\d.]+) s", as_float, 10, Keep.LARGEST),
-    Fact("weights_read_seconds", "oading weights took", r"Loading weights took ([\d.]+) s", as_float, 10, Keep.LARGEST),
-    Fact("graph_capture_seconds", "Graph capturing finished", r"Graph capturing finished in ([\d.]+) s", as_float, 0, Keep.LARGEST),
-    Fact("graph_capture_gib", "Graph capturing finished", r"Graph capturing finished in [\d.]+ s\w*, took (-?[\d.]+) GiB", as_float),
-    Fact("init_seconds", "init engine (", r"init engine \([^)]*\) took ([\d.]+) s", as_float, 0, Keep.LARGEST),
-    Fact("compile_seconds", "compilation: ", r"\(compilation: ([\d.]+) s", as_float, 20, Keep.LARGEST),
-    Fact("compile_seconds", "torch.compile took", r"torch\.compile took ([\d.]+) s", as_float, 10, Keep.LARGEST),
-    Fact("compile_seconds", "torch.compile takes", r"torch\.compile takes ([\d.]+) s", as_float, 10, Keep.LARGEST),
+    Fact("weights_gib", "odel loading took", r"Model loading took ([\d.]+) ?Gi?B", as_float, 20, Keep.FIRST, Ranks.LARGEST),
+    Fact("weights_gib", "oading model weights took", r"Loading model weights took ([\d.]+) ?Gi?B", as_float, 10, Keep.FIRST, Ranks.LARGEST),
+    Fact("load_seconds", "odel loading took", r"Model loading took [\d.]+ ?Gi?B(?: memory)? and ([\d.]+) s", as_float, 20, Keep.LARGEST, Ranks.LARGEST),
+    Fact("load_seconds", "oading weights took", r"Loading weights took ([\d.]+) s", as_float, 10, Keep.LARGEST, Ranks.LARGEST),
+    Fact("weights_read_seconds", "oading weights took", r"Loading weights took ([\d.]+) s", as_float, 10, Keep.LARGEST, Ranks.LARGEST),
+    Fact("graph_capture_seconds", "Graph capturing finished", r"Graph capturing finished in ([\d.]+) s", as_float, 0, Keep.LARGEST, Ranks.LARGEST),
+    Fact("graph_capture_gib", "Graph capturing finished", r"Graph capturing finished in [\d.]+ s\w*, took (-?[\d.]+) GiB", as_float, 0, Keep.FIRST, Ranks.LARGEST),
+    Fact("init_seconds", "init engine (", r"init engine \([^)]*\) took ([\d.]+) s", as_float, 0, Keep.LARGEST, Ranks.LARGEST),
+    Fact("compile_seconds", "compilation: ", r"\(compilation: ([\d.]+) s", as_float, 20, Keep.LARGEST, Ranks.LARGEST),
+    Fact("compile_seconds", "torch.compile took", r"torch\.compile took ([\d.]+) s", as_float, 10, Keep.LARGEST, Ranks.LARGEST),
+    Fact("compile_seconds", "torch.compile takes", r"torch\.compile takes ([\d.]+) s", as_float, 10, Keep.LARGEST, Ranks.LARGEST),
     Fact("max_model_len", "max model len", r"Using max model len (\d+)", first_number, 20),
     Fact("max_model_len", "max_seq_len=", r"\bmax_seq_len=(\d+)", first_number, 10),
     Fact("architecture", "Resolved architecture", r"Resolved architecture: (\w+)", as_text),
@@ -111,7 +125,7 @@ _START = (
     Fact("kv_cache_dtype", "kv_cache_dtype=", r"\bkv_cache_dtype=(\w+)", as_text),
     Fact("tensor_parallel_size", "tensor_parallel_size", r"""\btensor_parallel_size['"]?[=:] ?(\d+)""", first_number),
     Fact("data_parallel_size", "data_parallel_size", r"""\bdata_parallel_size['"]?[=:] ?(\d+)""", first_number, 0, Keep.LARGEST),
-    Fact("served_model", "served_model_name=", r"\bserved_model_name=([^,\s]+)", as_text),
+    Fact("served_model", "served_model_name=", r"\bserved_model_name=([^,\s)]+)", as_text),
     Fact("speculative_method", "SpeculativeConfig", r"SpeculativeConfig\(method='?(\w+)", as_text),
 )  # fmt: skip
 
@@ -212,7 +226,7 @@ def _pool(seen: Sightings, warnings: list[Evidence]) -> None:
     if "kv_tokens" not in seen.by_name and "_blocks" in seen.by_name:
         block_size, known = _block_size(seen, conc, size)
         meaning = BLOCKS if known else f"{BLOCKS}_{DEFAULT_BLOCK_SIZE}_by_default"
-        seen.summed.add("kv_tokens")
+        seen.over_ranks["kv_tokens"] = Ranks.SUM
         seen.by_name["kv_tokens"] = {
             rank: replace(sighting, value=int(sighting.value) * block_size)
             for rank, sighting in seen.by_name["_blocks"].items()

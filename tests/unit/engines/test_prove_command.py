@@ -45,7 +45,70 @@ def test_what_the_log_does_not_say_is_null(capsys: pytest.CaptureFixture[str], t
 
     result = prove(capsys, str(tmp_path / "empty.log"))
 
-    assert [result[key] for key in KEYS] == [None] * 11 + [False, None, [], {}]
+    assert [result[key] for key in KEYS] == [None] * 11 + [False, None, ["the log is empty: nothing is proven"], {}]
+    assert result["recognised"] is False
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "the log is empty"),
+        (b" \n\n", "the log is empty"),
+        (b"Jan 1 sshd: accepted\n" * 3, "none of its 3 lines is one of vllm's"),
+        (b"\x00\x01\x02\x03" * 100, "no text (it has NUL bytes)"),
+        (b"\xfd7zXZ\x00\x00\x04", "packed with xz: unpack it first"),
+        (b"\x28\xb5\x2f\xfd\x04\x00", "packed with zstd: unpack it first"),
+        (b"PK\x03\x04server.log", "a zip file: unpack it first"),
+        (gzip.compress(b"hello\n"), "none of its 1 lines is one of vllm's"),
+        (b"[2026-11-30 09:00:00 TP0] Load weight end. type=Llama, dtype=bf16, avail mem=1.00 GB, mem usage=2.00 GB.\n", "try --engine sglang"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_log_of_the_engine_says_so(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes, said: str
+) -> None:
+    log = tmp_path / "server.log"
+    log.write_bytes(content)
+
+    assert main(["prove", "--json", "--engine", "vllm", str(log)]) == 0
+
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert captured.err.startswith(f"warning: {log}: ")
+    result = json.loads(captured.out)
+    assert result["recognised"] is False
+    assert any(said in warning for warning in result["warnings"])
+
+
+def test_a_log_that_proves_something_is_recognised(capsys: pytest.CaptureFixture[str]) -> None:
+    assert prove(capsys, str(FIXTURES / f"{NAME}.gz"))["recognised"] is True
+
+
+def test_a_gzip_file_that_is_damaged_at_its_start(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = tmp_path / "server.log.gz"
+    log.write_bytes(b"\x1f\x8bgarbage")
+
+    assert main(["prove", "--json", "--engine", "vllm", str(log)]) == 0
+
+    assert "read only as far as it goes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "option",
+    [["--signal", "FOO"], ["--signal", "999"], ["--signal", ""], ["--exit-code", "256"], ["--exit-code", "-65"], ["--exit-code", "x"]],
+)  # fmt: skip
+def test_an_end_that_no_process_has_is_refused(capsys: pytest.CaptureFixture[str], option: list[str]) -> None:
+    with pytest.raises(SystemExit) as refused:
+        main(["prove", "--engine", "vllm", *option, "server.log"])
+
+    assert refused.value.code == 2
+    assert f"argument {option[0]}: {option[1]!r} is no" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("signal", ["SIGBUS", "bus", "7"])
+def test_a_signal_has_its_name_or_number(capsys: pytest.CaptureFixture[str], tmp_path: Path, signal: str) -> None:
+    (tmp_path / "server.log").write_text("INFO nothing\n")
+
+    assert prove(capsys, str(tmp_path / "server.log"), "--signal", signal)["failure_kind"] == "shm_too_small"
 
 
 def test_a_log_from_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
