@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -148,17 +149,64 @@ def test_a_choice_that_the_campaign_does_not_have_is_refused(bag_of: Any, param:
         dag.params.get_param(param).resolve(sent)
 
 
-def test_parsing_imports_nothing_heavy() -> None:
-    heavy = ("great_expectations", "pandas", "scipy", "pyarrow", "docker", "huggingface_hub", "xllamacpp")
-    code = f"import sys; import dags.campaigns; print([name for name in {heavy!r} if name in sys.modules])"
-
+def loaded_by_parsing(names: tuple[str, ...], environment: dict[str, str]) -> list[str]:
+    """Which of the named modules are there once the campaigns are parsed in a process of its own."""
+    code = f"import sys; import dags.campaigns; print([name for name in {names!r} if name in sys.modules])"
     result = subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT,
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{ROOT / 'include'}:{ROOT}", "HOME": "/tmp"},
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{ROOT / 'include'}:{ROOT}", "HOME": "/tmp", **environment},
         capture_output=True,
         text=True,
         check=True,
     )
+    found: list[str] = ast.literal_eval(result.stdout.strip().splitlines()[-1])
+    return found
 
-    assert result.stdout.strip().splitlines()[-1] == "[]"
+
+def test_parsing_imports_nothing_heavy() -> None:
+    heavy = ("great_expectations", "pandas", "scipy", "pyarrow", "huggingface_hub", "xllamacpp")
+
+    assert loaded_by_parsing(heavy, {}) == []
+
+
+def test_a_task_of_a_campaign_without_docker_imports_no_docker() -> None:
+    asked = {"_AIRFLOW_PARSING_CONTEXT_DAG_ID": "demo"}
+
+    assert loaded_by_parsing(("docker", "airflow.providers.docker.operators.docker"), asked) == []
+    assert loaded_by_parsing(("docker",), {}) == ["docker"]  # campaigns on Docker hosts have tasks of its provider
+
+
+def test_a_task_that_says_its_dag_gets_it_alone(bag_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"c.yaml": CAMPAIGN.replace("NAME", "c"), "other.yaml": CAMPAIGN.replace("NAME", "other-name")}
+    for file in ("c", "other-name"):
+        monkeypatch.setenv("_AIRFLOW_PARSING_CONTEXT_DAG_ID", file)
+        dags = bag_of(files).dags
+        files = None  # type: ignore[assignment]
+
+        assert file in dags
+        assert ("other-name" in dags) == (file == "other-name")
+
+
+def test_measuring_on_a_docker_host_is_a_task_of_the_docker_provider(bag_of: Any, tmp_path: Any) -> None:
+    from airflow.providers.docker.operators.docker import DockerOperator
+
+    campaign = CAMPAIGN.replace("NAME", "c").replace("here/two", "gpu1/two").replace("swap_placements: true\n", "")
+    docker = "  gpu1: {docker_url: tcp://gpu1:2375, client_image: site/client:7, placements: {two: {}}}\n"
+    include = tmp_path / "include"
+    bag_of({"c.yaml": campaign.replace("model:", "image: some/engine:nightly\nmodel:")})
+    (include / "hosts.yaml").write_text(HOSTS + docker)
+
+    dag = bag_of().dags["c"]
+
+    measuring = {task.task_id: task for task in dag.tasks if ".measure_" in task.task_id}
+    assert {name for name, task in measuring.items() if isinstance(task, DockerOperator)} == {
+        name for name in measuring if name.startswith("b--gpu1--two.")
+    }
+    task = dag.get_task("b--gpu1--two.measure_chat_u1_r1")
+    assert (task.image, task.docker_url) == ("site/client:7", "tcp://gpu1:2375")
+    assert task.container_name == "benchgate-gpu1-two-client"
+    assert task.auto_remove == "never"  # its files are fetched before the container goes
+    assert not task.mount_tmp_dir
+    assert not task.retrieve_output  # which would unpickle what a container wrote
+    assert [link.name for link in task.operator_extra_links] == ["Results"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG, BaseOperator, TaskGroup, TriggerRule
+from airflow.sdk import DAG, BaseOperator, TaskGroup, TriggerRule, get_parsing_context
 
 from benchgate import settings
 from benchgate.airflow.assets import WAREHOUSE
@@ -20,7 +20,7 @@ from benchgate.names import launch_group, load_label, measure_task, slug
 from benchgate.plan import build_ledger, launch_order, measuring_order
 from benchgate.records import Ledger, PlannedLaunch
 from benchgate.spec.campaign import CampaignSpec
-from benchgate.spec.hosts import Inventory
+from benchgate.spec.hosts import HostSpec, Inventory
 from benchgate.spec.load import load_campaign, load_inventory
 
 _START = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -28,14 +28,28 @@ _MARGIN_S = 600.0  # what a step may take beyond the limits that the campaign gi
 
 
 def campaign_dags(folder: Path | None = None) -> dict[str, DAG]:
-    """A DAG for every campaign file in ``folder``, and one stand-in that reports the broken ones."""
-    dags: dict[str, DAG] = {}
-    problems: list[SpecProblem] = []
+    """A DAG for every campaign file in ``folder``, and one stand-in that reports the broken ones.
+
+    A task that is about to run needs its own DAG only, and says which: where the file of that name holds it, the others
+    are not read.
+    """
     try:
         inventory = load_inventory(settings.hosts_file())
     except SpecError as error:
         return {"benchgate_broken_campaigns": BrokenCampaigns(error.problems)}
-    for path in sorted((folder or settings.campaigns_dir()).glob("*.yaml")):
+    paths = sorted((folder or settings.campaigns_dir()).glob("*.yaml"))
+    asked = get_parsing_context().dag_id
+    if asked:
+        dags = _dags_of([path for path in paths if path.stem == asked], inventory)
+        if asked in dags:
+            return {asked: dags[asked]}
+    return _dags_of(paths, inventory)
+
+
+def _dags_of(paths: Sequence[Path], inventory: Inventory) -> dict[str, DAG]:
+    dags: dict[str, DAG] = {}
+    problems: list[SpecProblem] = []
+    for path in paths:
         try:
             campaign = load_campaign(path, inventory)
             if campaign.campaign in dags:
@@ -82,18 +96,32 @@ def build_dag(campaign: CampaignSpec, inventory: Inventory, path: Path) -> DAG:
     return dag
 
 
-Make = Callable[..., StepOperator]
+Make = Callable[..., BaseOperator]
 
 
 def _maker(path: Path) -> Make:
-    def make(task_id: str, step: str, **kwargs: Any) -> StepOperator:
-        return StepOperator(task_id=task_id, step=step, campaign_file=str(path), doc_md=TASK_NOTES[step], **kwargs)
+    """How tasks of a campaign file are made.
+
+    With ``container_on``, a placement and its Docker host, the task measures in a container: it is one of the Docker
+    provider, whose import only campaigns on such hosts pay for.
+    """
+
+    def make(
+        task_id: str, step: str, *, container_on: tuple[str, HostSpec] | None = None, **kwargs: Any
+    ) -> BaseOperator:
+        common = {"task_id": task_id, "campaign_file": str(path), "doc_md": TASK_NOTES[step], **kwargs}
+        if container_on is None:
+            return StepOperator(step=step, **common)
+        from benchgate.airflow.measure_in_container import MeasureInContainer
+
+        placement, spec = container_on
+        return MeasureInContainer(placement=placement, spec=spec, **common)
 
     return make
 
 
 def _seed_groups(
-    campaign: CampaignSpec, inventory: Inventory, ledger: Ledger, make: Make, plan: StepOperator
+    campaign: CampaignSpec, inventory: Inventory, ledger: Ledger, make: Make, plan: BaseOperator
 ) -> dict[str, BaseOperator]:
     """Per host: image, vocabularies, model, datasets, one after another. Gives the last task of each host."""
     last = {}
@@ -123,12 +151,12 @@ def _seed_groups(
 
 def _lanes(
     campaign: CampaignSpec, inventory: Inventory, ledger: Ledger, make: Make, seeded: dict[str, BaseOperator]
-) -> list[StepOperator]:
+) -> list[BaseOperator]:
     """Launches of one placement follow each other; lanes run at the same time. Gives every teardown."""
     launches = {launch.launch: launch for launch in ledger.launches}
     stops = []
     for lane in launch_order(ledger, inventory):
-        before: StepOperator | None = None
+        before: BaseOperator | None = None
         for key in lane.launches:
             first, stop = _launch_group(campaign, inventory, ledger, launches[key], make)
             seeded[launches[key].host] >> first
@@ -141,11 +169,11 @@ def _lanes(
 
 def _launch_group(
     campaign: CampaignSpec, inventory: Inventory, ledger: Ledger, launch: PlannedLaunch, make: Make
-) -> tuple[StepOperator, StepOperator]:
+) -> tuple[BaseOperator, BaseOperator]:
     """The tasks of one launch. Gives its first task and its teardown."""
     limits = campaign.limits
-    queue = inventory.hosts[launch.host].queue
-    common: dict[str, object] = {"launch": launch.launch, **({"queue": queue} if queue else {})}
+    spec = inventory.hosts[launch.host]
+    common: dict[str, object] = {"launch": launch.launch, **({"queue": spec.queue} if spec.queue else {})}
     group_id = launch_group(launch.arm, launch.host, launch.placement)
     note = campaign.arms[launch.arm].note
     with TaskGroup(
@@ -165,6 +193,7 @@ def _launch_group(
                 measure_task(cell.workload, load_label(cell.users, cell.request_rate), cell.repeat),
                 "measure",
                 cell=cell.cell,
+                container_on=(f"{launch.host}/{launch.placement}", spec) if spec.kind == "docker" else None,
                 # a cell that failed does not stop the next one; a launch that may not be measured skips them all
                 trigger_rule=TriggerRule.ALL_DONE,
                 # warm-up and window, and all of it twice: a cell that was not warm is measured once more

@@ -1,9 +1,12 @@
-"""One operator for every step: it knows which step, and for which launch, cell or host. The steps hold the logic."""
+"""One operator for every step: it knows which step, and for which launch, cell or host. The steps hold the logic.
+
+Only measuring on a Docker host has another, of the Docker provider: ``measure_in_container.py``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow.sdk import BaseOperator
 
@@ -11,6 +14,17 @@ from benchgate.airflow.pages_link import PageLink
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+
+class StepTask(Protocol):
+    """What a step wants to know of its task."""
+
+    step: str
+    campaign_file: str
+    launch: str | None
+    cell: str | None
+    host: str | None
+    run_key: str | None
 
 
 class StepOperator(BaseOperator):

@@ -20,9 +20,10 @@ class PageLink(BaseOperatorLink):
     def operators(self) -> list[type]:
         """The operators whose tasks carry the link (asked for by the API server when it shows a DAG)."""
         from benchgate.airflow.approvals import ChangedImageApproval
+        from benchgate.airflow.measure_in_container import MeasureInContainer
         from benchgate.airflow.operators import StepOperator
 
-        return [StepOperator, ChangedImageApproval]
+        return [StepOperator, MeasureInContainer, ChangedImageApproval]
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
         """Address of the page, below Airflow's own path."""

@@ -15,12 +15,12 @@ from benchgate.steps.context import CampaignRun
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from benchgate.airflow.operators import StepOperator
+    from benchgate.airflow.operators import StepTask
 
 log = logging.getLogger("benchgate")
 
 
-def run(task: StepOperator, context: Context) -> Any:
+def run(task: StepTask, context: Context) -> Any:
     """Run the task's step. A user's mistake or a failed launch fails the task at once, without a retry.
 
     Raises:
@@ -39,7 +39,7 @@ def run(task: StepOperator, context: Context) -> Any:
         raise AirflowFailException(str(error)) from None
 
 
-def on_kill(task: StepOperator) -> None:
+def on_kill(task: StepTask) -> None:
     """End what the task itself runs beside the server."""
     if task.step != "measure" or task.launch is None or task.run_key is None:
         return
@@ -57,7 +57,7 @@ def _say(text: str) -> None:
     log.info(text)
 
 
-def _run_of(task: StepOperator, context: Context) -> CampaignRun:
+def _run_of(task: StepTask, context: Context) -> CampaignRun:
     """The planned run that the task belongs to; skips when there is nothing (new) to do for this task."""
     key = run_key(context["dag"].dag_id, context["run_id"])
     task.run_key = key
@@ -87,7 +87,7 @@ def _mask_secrets(campaign_run: CampaignRun) -> None:
             continue
 
 
-def _plan(task: StepOperator, context: Context) -> str:
+def _plan(task: StepTask, context: Context) -> str:
     from benchgate.steps.planning import plan_run
 
     campaign_run = plan_run(Path(task.campaign_file), context["run_id"], dict(context["params"]))
@@ -96,7 +96,7 @@ def _plan(task: StepOperator, context: Context) -> str:
     return campaign_run.run
 
 
-def _pull_image(task: StepOperator, context: Context) -> Any:
+def _pull_image(task: StepTask, context: Context) -> Any:
     from benchgate.airflow.secrets import secret_values
     from benchgate.airflow.warehouse import warehouse_url
     from benchgate.steps.images import last_used_digest, published_digests, pull_images
@@ -116,13 +116,13 @@ def _pull_image(task: StepOperator, context: Context) -> Any:
     return campaign_run.seeds(str(task.host)).images
 
 
-def _seed_vocab(task: StepOperator, context: Context) -> list[str]:
+def _seed_vocab(task: StepTask, context: Context) -> list[str]:
     from benchgate.steps.seeding import seed_vocab
 
     return [f"{fact.name} {fact.digest}" for fact in seed_vocab(_run_of(task, context), str(task.host), say=_say)]
 
 
-def _seed_model(task: StepOperator, context: Context) -> list[str]:
+def _seed_model(task: StepTask, context: Context) -> list[str]:
     from benchgate.airflow.secrets import secret_values
     from benchgate.steps.seeding import seed_model
 
@@ -131,13 +131,13 @@ def _seed_model(task: StepOperator, context: Context) -> list[str]:
     return [f"{fact.name} {fact.digest}" for fact in seed_model(campaign_run, str(task.host), token=token, say=_say)]
 
 
-def _seed_dataset(task: StepOperator, context: Context) -> list[str]:
+def _seed_dataset(task: StepTask, context: Context) -> list[str]:
     from benchgate.steps.seeding import seed_dataset
 
     return [f"{fact.name} {fact.digest}" for fact in seed_dataset(_run_of(task, context), str(task.host), say=_say)]
 
 
-def _preflight(task: StepOperator, context: Context) -> None:
+def _preflight(task: StepTask, context: Context) -> None:
     from benchgate.airflow.run_state import is_over
     from benchgate.steps.launching import preflight
 
@@ -150,7 +150,7 @@ def _preflight(task: StepOperator, context: Context) -> None:
     )
 
 
-def _start_server(task: StepOperator, context: Context) -> dict[str, str]:
+def _start_server(task: StepTask, context: Context) -> dict[str, str]:
     from dataclasses import asdict
 
     from benchgate.airflow.secrets import secret_values
@@ -161,51 +161,52 @@ def _start_server(task: StepOperator, context: Context) -> dict[str, str]:
     return asdict(start_server(campaign_run, str(task.launch), secret_values=values, say=_say))
 
 
-def _wait_ready(task: StepOperator, context: Context) -> float | None:
+def _wait_ready(task: StepTask, context: Context) -> float | None:
     from benchgate.steps.readiness import wait_ready
 
     return wait_ready(_run_of(task, context), str(task.launch), say=_say).startup_s
 
 
-def _prove_kernel(task: StepOperator, context: Context) -> dict[str, Any]:
+def _prove_kernel(task: StepTask, context: Context) -> dict[str, Any]:
     from benchgate.steps.proving import prove
 
     record = prove(_run_of(task, context), str(task.launch), say=_say)
     return {proof.name: proof.value for proof in record.proofs}
 
 
-def _needle_check(task: StepOperator, context: Context) -> str:
+def _needle_check(task: StepTask, context: Context) -> str:
     from benchgate.steps.needles import check_needles
 
     check = check_needles(_run_of(task, context), str(task.launch), say=_say)
     return "no needle gate" if check is None else f"{check.found}/{len(check.results)}"
 
 
-def _measure(task: StepOperator, context: Context) -> dict[str, Any]:
+def _measure(task: StepTask, context: Context) -> dict[str, Any]:
     from benchgate.steps.measuring import measure_cell, why_not_measured
 
     campaign_run = _run_of(task, context)
     reason = why_not_measured(campaign_run, str(task.launch))
     if reason:
         raise AirflowSkipException(reason)
-    summary = measure_cell(campaign_run, str(task.cell), say=_say).summary
+    # on a Docker host the task itself runs the container
+    summary = measure_cell(campaign_run, str(task.cell), client=getattr(task, "run_client", None), say=_say).summary
     assert summary is not None
     return {"completed": summary.completed, "errors": summary.errors, "decode_tok_s": summary.decode_tok_s}
 
 
-def _stop_server(task: StepOperator, context: Context) -> None:
+def _stop_server(task: StepTask, context: Context) -> None:
     from benchgate.steps.launching import stop_server
 
     stop_server(_run_of(task, context), str(task.launch), say=_say)
 
 
-def _validate(task: StepOperator, context: Context) -> int:
+def _validate(task: StepTask, context: Context) -> int:
     from benchgate.steps.publishing import validate
 
     return sum(not verdict.passed for verdict in validate(_run_of(task, context), say=_say).verdicts)
 
 
-def _load(task: StepOperator, context: Context) -> dict[str, int]:
+def _load(task: StepTask, context: Context) -> dict[str, int]:
     from benchgate.airflow.assets import WAREHOUSE
     from benchgate.airflow.warehouse import warehouse_url
     from benchgate.steps.publishing import load
@@ -216,7 +217,7 @@ def _load(task: StepOperator, context: Context) -> dict[str, int]:
     return counts
 
 
-def _verdict(task: StepOperator, context: Context) -> None:
+def _verdict(task: StepTask, context: Context) -> None:
     from benchgate.steps.publishing import verdict
 
     verdict(_run_of(task, context), say=_say)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from benchgate.client.requests_file import read_requests
@@ -23,6 +25,7 @@ from benchgate.steps.server_metrics import MetricsWatch
 from benchgate.steps.watching import ClientWatch
 
 _MARGIN_S = 300.0  # start-up and prompts that are made; the warm-up may take as long as the window
+RunClient = Callable[..., int]
 
 
 def why_not_measured(run: CampaignRun, launch_key: str) -> str | None:
@@ -48,20 +51,26 @@ def why_not_measured(run: CampaignRun, launch_key: str) -> str | None:
     return None
 
 
-def measure_cell(run: CampaignRun, cell_key: str, *, say: Say = print) -> CellRecord:
+def measure_cell(run: CampaignRun, cell_key: str, *, client: RunClient | None = None, say: Say = print) -> CellRecord:
     """Measure one planned cell; a cell that was not warm is measured once more, and the second result counts.
 
     Raises:
+    Args:
+        run: the campaign run.
+        cell_key: of a planned cell.
+        client: runs the load generator instead of the host's own ``run_client``; the host goes before its arguments.
+        say: takes what a person should read.
+
         MeasureFailed: there is no result. The cell is recorded as failed, with the reason.
     """
     cell = next((planned for planned in run.ledger.cells if planned.cell == cell_key), None)
     if cell is None:
         raise BenchgateError(f"run {run.run} has no cell {cell_key}", remedy="plan the run again")
     try:
-        record = _measure(run, cell, say, again=False)
+        record = _measure(run, cell, say, client, again=False)
         if record.summary and record.summary.warm_verdict == "not_warm":
             say(f"not warm: {record.summary.warm_reason}; measuring once more")
-            record = _measure(run, cell, say, again=True)
+            record = _measure(run, cell, say, client, again=True)
     except BaseException as error:
         # whatever ended it: the ledger will say so, also when the task is killed
         reason = str(error) if isinstance(error, BenchgateError) else f"{type(error).__name__}: {error}"
@@ -76,7 +85,7 @@ def fail_cell(run: CampaignRun, cell: PlannedCell, reason: str) -> CellRecord:
     return run.save_cell(_empty(run, cell, reason))
 
 
-def _measure(run: CampaignRun, cell: PlannedCell, say: Say, *, again: bool) -> CellRecord:
+def _measure(run: CampaignRun, cell: PlannedCell, say: Say, client: RunClient | None, *, again: bool) -> CellRecord:
     handle, record = started(run, cell.launch), launch_record(run, cell.launch)
     host, engine = run.host(handle.host), get_engine(record.engine)
     workload, gates = run.campaign.workloads[cell.workload], run.campaign.gates_of(cell.arm)
@@ -108,7 +117,8 @@ def _measure(run: CampaignRun, cell: PlannedCell, say: Say, *, again: bool) -> C
             gpu=(lambda: host.gpu_samples(handle)) if record.gpus else None,
         )
         with LogTail(run, cell.launch, host, handle), metrics:
-            code = host.run_client(
+            run_client = partial(client, host) if client else host.run_client
+            code = run_client(
                 handle,
                 args,
                 output,
