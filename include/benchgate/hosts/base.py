@@ -86,6 +86,13 @@ class Host(Protocol):
         """Look before a launch. Removes what is ours and stale (its run is over); never touches anything else."""
         ...
 
+    def remove_earlier(self, spec: ServerSpec) -> list[str]:
+        """Remove what an earlier try of this very launch (its run and arm, on its placement) left; says what.
+
+        For the one task that starts the launch: a try before it that was killed could not give its lease back.
+        """
+        ...
+
     def start(self, spec: ServerSpec) -> ServerHandle:
         """Take the placement's lease and start the server; atomic: LeaseHeld when somebody has it.
 

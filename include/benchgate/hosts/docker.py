@@ -58,6 +58,10 @@ class DockerHost:
         with containers.on_behalf_of(spec.run):
             return docker_preflight.preflight(self.engine, self.spec, spec, run_is_over=run_is_over)
 
+    def remove_earlier(self, spec: ServerSpec) -> list[str]:
+        """See :meth:`benchgate.hosts.base.Host.remove_earlier`."""
+        return docker_preflight.remove_earlier(self.engine, spec)
+
     def start(self, spec: ServerSpec) -> ServerHandle:
         """Create and start the server under the placement's fixed name.
 

@@ -5,7 +5,7 @@ What is ours and stale is removed; what is not ours is named and never touched.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from docker.errors import ImageNotFound
@@ -54,9 +54,7 @@ def leftovers(engine: DockerEngine, spec: ServerSpec, run_is_over: Callable[[str
             continue
         labels = container["Config"].get("Labels") or {}
         name = str(container["Name"]).lstrip("/")
-        ours = labels.get(names.LABEL_OWNER) == names.OWNER
-        again = (labels.get(names.LABEL_RUN), labels.get(names.LABEL_ARM)) == (spec.run, spec.arm)
-        if ours and (container["Id"] in stale or (again and name.startswith(lease))):
+        if container["Id"] in stale or _is_earlier(labels, spec, engine.host):
             if containers.remove(engine, container["Id"]):
                 removed.append(containers.describe_holder(name, container))
         elif container["State"]["Running"] or name == lease:
@@ -71,6 +69,26 @@ def leftovers(engine: DockerEngine, spec: ServerSpec, run_is_over: Callable[[str
         remedy="wait until that is over, or stop it; Benchgate removes only what is its own and stale",
         removed=removed,
     )
+
+
+def remove_earlier(engine: DockerEngine, spec: ServerSpec) -> list[str]:
+    """Remove the containers of an earlier try of this launch; says what they were."""
+    lease = names.lease_name(engine.host, spec.placement)
+    removed = []
+    for name in (f"{lease}-client", f"{lease}-probe", lease):  # what joined a namespace goes before it
+        found = containers.inspect(engine, name)
+        if found is None or not _is_earlier(found["Config"].get("Labels") or {}, spec, engine.host):
+            continue
+        if containers.remove(engine, found["Id"]):
+            removed.append(containers.describe_holder(name, found))
+    return removed
+
+
+def _is_earlier(labels: Mapping[str, str], spec: ServerSpec, host: str) -> bool:
+    """Whether a container is ours, of this run, arm and placement."""
+    wanted = (names.OWNER, spec.run, spec.arm, f"{host}/{spec.placement}")
+    keys = (names.LABEL_OWNER, names.LABEL_RUN, names.LABEL_ARM, names.LABEL_PLACEMENT)
+    return tuple(labels.get(key) for key in keys) == wanted
 
 
 def _candidates(engine: DockerEngine) -> list[dict[str, Any]]:

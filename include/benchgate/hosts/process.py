@@ -65,6 +65,11 @@ class ProcessHost:
         return [held, *process_preflight.check(spec)]
 
     def start(self, spec: ServerSpec) -> ServerHandle:
+    def remove_earlier(self, spec: ServerSpec) -> list[str]:
+        """See :meth:`benchgate.hosts.base.Host.remove_earlier`."""
+        folder = self._folder(spec.placement)
+        return process_end.remove_stale(self.name, folder, lambda _run: False, again=(spec.run, spec.arm))
+
         """See :meth:`benchgate.hosts.base.Host.start`. With port 0 a free one is taken; ``{port}`` in argv is it."""
         return process_start.start(self.name, spec, self._folder(spec.placement))
 

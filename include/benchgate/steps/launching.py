@@ -51,9 +51,16 @@ def preflight(run: CampaignRun, launch_key: str, *, run_is_over: Callable[[str],
 def start_server(
     run: CampaignRun, launch_key: str, *, secret_values: dict[str, str] | None = None, say: Say = print
 ) -> ServerHandle:
-    """Take the lease and start the server. What fails here leaves nothing behind and is recorded with its kind."""
-    if run.launch_record(launch_key) is None:
+    """Take the lease and start the server. What fails here leaves nothing behind and is recorded with its kind.
+
+    Tried again alone, after its worker was killed or its task was cleared, it begins a new attempt of the launch: what
+    the one before left on the host goes, and nothing that was proven of it is inherited.
+    """
+    record = run.launch_record(launch_key)
+    if record is None:
         begin_launch(run, launch_key)
+    elif record.command or record.end_state != "starting":
+        _begin_again(run, record)
     with _recorded(run, launch_key, FailureKind.UNKNOWN):
         for value in (secret_values or {}).values():
             secrets.register(value)
@@ -64,22 +71,43 @@ def start_server(
             env_names=sorted({*spec.env, *spec.secrets}),
             started_at=now(),
         )
-        handle = run.host(run.launch(launch_key).host).start(spec)
+        host = run.host(run.launch(launch_key).host)
+        for removed in host.remove_earlier(spec):
+            say(f"removed what an earlier try of this launch left: {removed}")
+        handle = host.start(spec)
         try:
             run.store.write_json(run.store.launch_path(launch_key, "handle.json"), asdict(handle))
         except BaseException:
-            run.host(handle.host).stop(handle)  # a setup that fails gets no teardown
+            host.stop(handle)  # a setup that fails gets no teardown
             raise
         say(f"started {handle.name} at {handle.base_url}")
         return handle
 
 
+def _begin_again(run: CampaignRun, record: LaunchRecord) -> None:
+    """The launch as it was after its preflight: the next attempt stands on nothing of the last one."""
+    run.update_launch(
+        record.launch,
+        attempt=record.attempt + 1,
+        end_state="starting",
+        failure=None,
+        exit=None,
+        ready_at=None,
+        stopped_at=None,
+        startup_s=None,
+        engine_version=None,
+        fingerprint=None,
+        proofs=[],
+        warnings=[],
+        needle=None,
+        gpu_memory_returned=None,
+    )
+
+
 def handle_of(run: CampaignRun, launch_key: str) -> ServerHandle | None:
     """The started server of a launch; None when it never started."""
-    try:
-        return ServerHandle(**json.loads(run.store.launch_path(launch_key, "handle.json").read_text()))
-    except FileNotFoundError:
-        return None
+    text = run.store.read_text(run.store.launch_path(launch_key, "handle.json"))
+    return None if text is None else ServerHandle(**json.loads(text))
 
 
 def stop_server(run: CampaignRun, launch_key: str, *, say: Say = print) -> None:

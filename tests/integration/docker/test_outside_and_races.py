@@ -170,3 +170,23 @@ def test_a_killed_task_ends_its_client_at_once(
     assert f"{handle.name}-client" not in left_of(host, campaign)
     assert host.status(handle).running
     host.kill_client(handle)  # nothing there: nothing happens
+
+
+def test_a_launch_that_is_tried_again_takes_its_own_lease_back_and_no_other(
+    host: DockerHost, server: MakeSpec, campaign: str, tmp_path: Path
+) -> None:
+    handle = host.start(server())  # and then its worker was killed
+    wait_ready(host, handle)
+    beside = host.start(server(placement="b", argv=["serve", "8001"], port=8001))
+
+    with pytest.raises(LeaseHeld):
+        host.start(server())  # whoever does not ask for it gets nothing
+    others = [host.remove_earlier(server(**fields)) for fields in ({"arm": "triton"}, {"run": f"{campaign}.night-2"})]
+    removed = host.remove_earlier(server())
+    again = host.start(server())
+
+    assert others == [[], []]
+    assert len(removed) == 2  # the server, and the probe that asked it
+    assert again.id != handle.id
+    assert host.status(beside).running
+    assert host.remove_earlier(server(arm="triton")) == []

@@ -377,3 +377,19 @@ def worker_pids(host: ProcessHost, handle, count: int) -> list[int] | None:
 def running(pid: int) -> bool:
     found = stat(pid)
     return found is not None and not found.zombie and str(DUMMY) in Path(f"/proc/{pid}/cmdline").read_text()
+
+
+def test_a_launch_that_is_tried_again_takes_its_own_lease_back_and_no_other(host: ProcessHost) -> None:
+    handle = host.start(spec())  # and then its worker was killed
+
+    with pytest.raises(LeaseHeld):
+        host.start(spec())
+    others = [host.remove_earlier(spec(**fields)) for fields in ({"arm": "triton"}, {"run": "tiny.night-2"})]
+    removed = host.remove_earlier(spec())
+    again = host.start(spec())
+
+    assert others == [[], []]
+    assert ["tiny.night-1" in what for what in removed] == [True]
+    assert again.id != handle.id
+    assert not host.status(handle).running
+    assert host.status(again).running
