@@ -44,7 +44,7 @@ _NO_LOGS = {
     b"\x7fELF": "a program",
 }
 _HEAD_BYTES = 4096
-_EPILOG = """exit codes: 0: the log was read, whatever it says (a log in which no line is the engine's is read as well: a
+_EPILOG = """exit codes: 0: the log was read, whatever it says (one in which no line is the engine's is read as well: a
 warning on stderr and among the warnings says so, and "recognised" is false in --json); 1: it cannot be read (no such
 file, a folder, no permission); 2: an argument is wrong."""
 

@@ -62,6 +62,41 @@ MEMORY = (
                  "the shared memory of the container (/dev/shm) is full", _SHM),
 )  # fmt: skip
 
+_IMAGE = "use an image that is built for this GPU and driver, or update the host's driver"
+_DOCKER_GPUS = "look at the placement's gpus, the driver (nvidia-smi on the host) and the NVIDIA container toolkit"
+# What no kind stands for: the words name it, and the kind is the process that it ended.
+GPU = (
+    FailureWords(None, "no kernel image is available", r"no kernel image is available for execution on the device",
+                 "this build of the engine has no kernels for this GPU", _IMAGE, while_serving=True),
+    FailureWords(None, "driver", r"NVIDIA driver on your system is too old|CUDA driver version is insufficient|requires .{0,40}driver version .{0,40}or (?:newer|higher|later)",
+                 "the host's GPU driver is too old for the engine's CUDA", _IMAGE),
+    FailureWords(None, "PTX", r"PTX was compiled with an unsupported toolchain|(?:unsupported|invalid) PTX|PTX JIT compiler library was not found",
+                 "the host's GPU driver is too old for the engine's kernels", _IMAGE, while_serving=True),
+    FailureWords(None, "GPUs are available", r"No (?:CUDA|HIP|XPU) GPUs are available", "the server sees no GPU", _DOCKER_GPUS),
+    FailureWords(None, "NVIDIA driver", r"Found no NVIDIA driver on your system", "the server sees no GPU driver", _DOCKER_GPUS),
+    FailureWords(None, "device", r"Failed to infer device type|no CUDA-capable device is detected", "the server sees no GPU", _DOCKER_GPUS),
+    FailureWords(None, "libcuda.so", r"libcuda\.so\.?\d*: cannot open shared object", "the server sees no GPU driver", _DOCKER_GPUS),
+    FailureWords(None, "invalid device ordinal", r"invalid device ordinal", "the server asked for a GPU that it does not see",
+                 "correct the parallel sizes or the placement's gpus"),
+    FailureWords(None, "CUDA error: ", r"(?:CUDA|HIP) error: (an illegal memory access was encountered|unspecified launch failure|device-side assert triggered|misaligned address|uncorrectable ECC error encountered|an illegal instruction was encountered|the launch timed out and was terminated|system not yet initialized)",
+                 "a kernel failed on the GPU ({0})", "look for an Xid in the host's dmesg; with none, it is the kernel: try another", weight=LIKELY, while_serving=True),
+    FailureWords(None, "out of resource", r"OutOfResources: out of resource: ([\w ]+), Required: (\d+), Hardware limit: (\d+)",
+                 "a Triton kernel needs more {0} than this GPU has ({1} of {2})", "choose another kernel or a smaller block size", while_serving=True),
+    FailureWords(None, "NCCL", r"NCCL error|DistBackendError|ncclUnhandledCudaError|ncclSystemError|ncclInternalError|ncclRemoteError",
+                 "the GPUs could not talk to each other (NCCL)", "set NCCL_DEBUG=WARN and read on; check NVLink, /dev/shm and the interfaces", weight=LIKELY, while_serving=True),
+    FailureWords(None, "collective operation timeout", r"Watchdog caught collective operation timeout",
+                 "the GPUs waited for each other in vain (NCCL timeout)", "find the rank that stopped first", weight=LIKELY, while_serving=True),
+    FailureWords(None, "egmentation fault", r"Fatal Python error: Segmentation fault|Segmentation fault \(core dumped\)",
+                 "a process of the server crashed (segmentation fault)", "look for a core dump; try another kernel or image", weight=LIKELY, while_serving=True),
+    FailureWords(None, "Segfault encountered", r"Segfault encountered", "a process of the server crashed (segmentation fault)",
+                 "look for a core dump; try another kernel or image", weight=LIKELY, while_serving=True),
+    FailureWords(None, "No space left on device", r"No space left on device", "a disk is full",
+                 "make room where the caches and the model are", weight=LIKELY),
+    FailureWords(None, "exit code: -9", r"died unexpectedly \(exit code: -9\)", "a process of the engine was killed (SIGKILL)",
+                 "most often by the kernel when memory runs out: look at the host's dmesg", weight=HINT, while_serving=True),
+)  # fmt: skip
+
+_ARGS = "correct the arm's args; the message says which value this version or GPU does not take"
 START = (
     FailureWords(Kind.PORT_IN_USE, "ddress already in use", r"[Aa]ddress already in use",
                  "the server's port is taken", _PORT, denies_ready=True),
@@ -71,7 +106,40 @@ START = (
                  weight=CERTAIN + 1),
 )  # fmt: skip
 
+# Arguments that every engine has in one form or another.
+ARGS = (
+    FailureWords(Kind.BAD_FLAG, "trust_remote_code", r"(?:pass|set) the (?:argument|option) `trust_remote_code=True`|--trust-remote-code|`trust_remote_code=True` to (?:remove|allow)",
+                 "the model brings code of its own and may not run it", "set trust-remote-code: true in the arm's args, and pin the model's revision", weight=LIKELY),
+    FailureWords(Kind.BAD_FLAG, "User-specified", r"(?<!Warning: )User-specified (max_model_len|context_length) \((\d+)\) is greater than the derived \w+ \((\w+=\d+|[^)]{0,80})\)",
+                 "{0} {1} is more than the model's own ({2})", _ARGS, weight=CERTAIN + 1),
+    FailureWords(Kind.BAD_FLAG, "is smaller than max_model_len", r"max_num_batched_tokens \((\d+)\) is smaller than max_model_len \((\d+)\)",
+                 "max-num-batched-tokens {0} is less than max-model-len {1}", _ARGS),
+    FailureWords(Kind.BAD_FLAG, "float16 is only supported", r"([Bb]?float16) is only supported on GPUs with compute capability", "this GPU does not have {0}", _ARGS),
+    FailureWords(Kind.BAD_FLAG, "uantization", r"does not match the quantization method specified in the `?quantization|(?:Unknown|Invalid) quantization method", "the quantization that is asked for is not the checkpoint's", _ARGS),
+    FailureWords(Kind.BAD_FLAG, "must be divisible by", r"(?:attention heads|num_heads|vocab\w{0,20}|tp_size|num_experts|(?:\d+) is not).{0,80}(?:must be )?divisible by", "the model cannot be split over that many GPUs", _ARGS),
+    FailureWords(Kind.BAD_FLAG, "is not divisible by", r"AssertionError: \d+ is not divisible by \d+", "the model cannot be split over that many GPUs", _ARGS),
+    FailureWords(Kind.BAD_FLAG, "number of available", r"(?:size|number of required \w+) ?(?:\((\d+)\))? ?(?:cannot be larger than|is larger than|exceeds) the (?:total )?number of available (?:GPU|device)",
+                 "the arm is split over more GPUs than the server sees", "correct the parallel sizes or the placement's GPUs"),
+    FailureWords(Kind.BAD_FLAG, "gpu count", r"set tensor_parallel_size \((\d+)\) to less than max local gpu count \((\d+)\)",
+                 "the arm needs {0} GPUs and the server sees {1}", "correct the parallel sizes or the placement's GPUs"),
+    FailureWords(Kind.BAD_FLAG, "visible devices", r"local_world_size \((\d+)\) must be less than or equal to the number of visible devices \((\d+)\)",
+                 "the arm needs {0} GPUs and the server sees {1}", "correct the parallel sizes or the placement's GPUs"),
+    FailureWords(Kind.BAD_FLAG, "placement group", r"Cannot provide a placement group|required GPUs exceeds the total number of available GPUs",
+                 "Ray has fewer GPUs than the arm is split over", "correct the parallel sizes, or start Ray on all nodes"),
+)  # fmt: skip
+
+_HUB = "accept the model's terms and set HF_TOKEN where it is seeded; a server itself starts without egress"
 MODEL = (
+    FailureWords(Kind.CHECKPOINT_MISMATCH, "rchitectures", r"Model architectures (\[.{0,100}?\]) (?:are|is) not supported",
+                 "this version of the engine does not know the model ({0})", _CHECKPOINT, weight=CERTAIN + 1),
+    FailureWords(Kind.CHECKPOINT_MISMATCH, "does not recognize this architecture", r"Transformers does not recognize this architecture",
+                 "the engine's Transformers does not know the model's type", _CHECKPOINT, weight=CERTAIN + 1),
+    FailureWords(Kind.CHECKPOINT_MISMATCH, "implementation", r"(\w+) has no \w+ implementation and the Transformers implementation is not compatible",
+                 "this version of the engine does not know the model ({0})", _CHECKPOINT, weight=CERTAIN + 1),
+    FailureWords(Kind.CHECKPOINT_MISMATCH, "is not supported for the current GPU", r"quantization method (\S+) is not supported for the current GPU",
+                 "this GPU cannot run the checkpoint's quantization ({0})", _CHECKPOINT, weight=CERTAIN + 1),
+    FailureWords(Kind.OFFLINE_MISS, "gated repo", r"gated repo", "the Hub gives this model only to those who accepted its terms", _HUB, weight=LIKELY),
+    FailureWords(Kind.OFFLINE_MISS, "Client Error", r"40[134] Client Error", "the Hub does not give this model to us", _HUB, weight=LIKELY),
     FailureWords(Kind.CHECKPOINT_MISMATCH, "KeyError: ", r"KeyError: (['\"][\w.]*(?:layers|experts|weight|scale|bias|proj|embed|lm_head|norm|mlp|attn)[\w.]*['\"]?)",
                  "the checkpoint has a tensor that the engine's model does not know ({0})", _CHECKPOINT),
     FailureWords(Kind.CHECKPOINT_MISMATCH, "no module or parameter named", r"There is no module or parameter named (\S+)",
@@ -106,8 +174,10 @@ MODEL = (
                  "the model is neither a folder that the server sees nor a model id", _SEED_MODEL),
     FailureWords(Kind.OFFLINE_MISS, "annot find any model weights", r"[Cc]annot find any model weights with",
                  "the model folder holds no weights", _SEED_MODEL),
-    FailureWords(Kind.OFFLINE_MISS, "RepositoryNotFoundError", r"RepositoryNotFoundError|GatedRepoError",
-                 "the Hub does not give this model to us", _SEED_MODEL, weight=HINT),
+    FailureWords(Kind.OFFLINE_MISS, "RepositoryNotFoundError", r"RepositoryNotFoundError",
+                 "the Hub does not give this model to us", _HUB, weight=HINT),
+    FailureWords(Kind.OFFLINE_MISS, "GatedRepoError", r"GatedRepoError",
+                 "the Hub gives this model only to those who accepted its terms", _HUB, weight=LIKELY),
 )  # fmt: skip
 
-COMMON = (*VOCAB, *MEMORY, *START, *MODEL)
+COMMON = (*VOCAB, *MEMORY, *START, *ARGS, *MODEL, *GPU)

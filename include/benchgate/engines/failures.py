@@ -23,7 +23,8 @@ class FailureWords:
     """Words by which an engine's log names a failure.
 
     Attributes:
-        kind: the failure kind.
+        kind: the failure kind; None: what no kind stands for (a driver too old, NCCL) is named in words, and the kind
+            says which process it ended.
         words: a literal that every such line contains (the quick filter).
         pattern: searched in the cleaned line.
         reason: what happened, one sentence; ``{0}`` .. are the pattern's groups.
@@ -34,7 +35,7 @@ class FailureWords:
         near: counts only when this pattern stood in one of the ``NEAR_LINES`` interesting lines before.
     """
 
-    kind: FailureKind
+    kind: FailureKind | None
     words: str
     pattern: str
     reason: str
@@ -87,7 +88,7 @@ class RootCause:
 
     words: tuple[FailureWords, ...]
     crash: Crash
-    best: tuple[int, Failure] | None = None
+    best: tuple[int, FailureWords, LogLine, str, Evidence] | None = None  # weight, words, line, reason, evidence
     exception: tuple[Evidence, str] | None = None  # the first one in a traceback, and its process
     engine_died: Evidence | None = None
     in_traceback: set[str] = field(default_factory=set)
@@ -105,6 +106,8 @@ class RootCause:
         for words in self.words:
             if words.words not in line.text or (ready and not (words.while_serving or words.denies_ready)):
                 continue
+            if line.level in _HANDLED_LEVELS:  # it says how it goes on: another port, memory that is not pinned
+                continue
             match = words.compiled.search(line.text)
             if match is None or (self.best is not None and self.best[0] >= words.weight):
                 continue
@@ -112,10 +115,7 @@ class RootCause:
                 continue
             groups = [group or "?" for group in match.groups()]
             reason = f"{words.reason.format(*groups)}; {words.remedy}"
-            self.best = (
-                words.weight,
-                Failure(kind=words.kind, reason=reason, evidence=evidence(line, match.start())),
-            )
+            self.best = (words.weight, words, line, reason, evidence(line, match.start()))
             self.denied = self.denied or words.denies_ready
         self.stopping = self.stopping or (ready and any(words in line.text for words in self.crash.stopping))
         if self.engine_died is None and not self.stopping:
@@ -142,19 +142,17 @@ class RootCause:
     def answer(self) -> Failure | None:
         """The root cause; None when the log shows no failure."""
         if self.best is not None and (self.best[0] > HINT or self.exception is None):
-            return self.best[1]
+            _, words, line, reason, found = self.best
+            return Failure(kind=words.kind or self._kind_of(line.process), reason=reason, evidence=found)
         if self.exception is not None:
             found, process = self.exception
-            engine = self.engine_died is not None or re.search(self.crash.engine_process, process) is not None
-            kind = FailureKind.ENGINE_CORE_DIED if engine else FailureKind.FRONTEND_CRASH
-            what = "the engine process" if engine else "the server's front process"
+            kind = self._kind_of(process)
+            what = "the engine process" if kind is FailureKind.ENGINE_CORE_DIED else "the server's front process"
             return Failure(
                 kind=kind,
                 reason=f"{what} raised an exception that Benchgate has no name for; read the log around this line",
                 evidence=found,
             )
-        if self.best is not None:
-            return self.best[1]
         if self.engine_died is not None:
             return Failure(
                 kind=FailureKind.ENGINE_CORE_DIED,
@@ -162,6 +160,11 @@ class RootCause:
                 evidence=self.engine_died,
             )
         return None
+
+    def _kind_of(self, process: str) -> FailureKind:
+        """Which process a failure without a kind of its own ended."""
+        engine = self.engine_died is not None or re.search(self.crash.engine_process, process) is not None
+        return FailureKind.ENGINE_CORE_DIED if engine else FailureKind.FRONTEND_CRASH
 
 
 _SIGNALS = {129: "SIGHUP", 130: "SIGINT", 131: "SIGQUIT", 132: "SIGILL", 134: "SIGABRT", 135: "SIGBUS",

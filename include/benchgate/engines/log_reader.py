@@ -33,7 +33,10 @@ _DP = re.compile(r"(?:^|[^A-Za-z])DP(\d+)")
 _TP = re.compile(r"(?:^|[^A-Za-z])TP(\d+)|\brank=(\d+)")
 _PP = re.compile(r"(?:^|[^A-Za-z])PP(\d+)")
 _ENGINE = re.compile(r"EngineCore_(\d+)")
-_LEVEL = re.compile(r"\b(DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)\b")
+# At the start, behind processes and times: a message may name a level as well (VLLM_LOGGING_LEVEL=DEBUG).
+_LEVEL = re.compile(
+    r"\s*(?:\([^()]*pid=\d+[^()]*\)\s*)*(?:\[?[\dTZ:.,+/-]+\]?\s+){0,3}\[?(DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)\b"
+)
 # A server may print its own start arguments, keys included.
 _SECRET_ARGUMENT = re.compile(
     r"""((?:api[_-]?key|hf[_-]?token|auth[_-]?token|password|secret)s?['"]?\s*[=:]\s*)(\[[^\]]*\]|'[^']*'|"[^"]*"|[^\s,)}]+)""",
@@ -69,7 +72,7 @@ class LogLine:
     @property
     def level(self) -> str | None:
         """INFO, WARNING, ERROR, ... when the line carries one."""
-        match = _LEVEL.search(self.text[:200])
+        match = _LEVEL.match(self.text[:200])
         return match.group(1) if match else None
 
     @property

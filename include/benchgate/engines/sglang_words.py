@@ -114,7 +114,6 @@ _FAILURES = (
     FailureWords(Kind.PORT_IN_USE, "is already in use", r"RuntimeError: .{0,60}port (\d+) is already in use", "port {0} is taken", "stop what listens there", denies_ready=True),
     FailureWords(Kind.BAD_FLAG, "is not a valid", r"ValueError: '(\S+)' is not a valid (\w+Backend)", "{0} is not a value that this version knows", _ARGS),
     FailureWords(Kind.BAD_FLAG, "requires one of", r"requires one of .{0,200} (?:attention|moe)\w* backend, but got '?(\w+)", "this model does not run with backend {0}", _ARGS),
-    FailureWords(Kind.BAD_FLAG, "must be divisible by", r"(?:tp_size|heads|num_experts).{0,80}must be divisible by", "the model cannot be split over that many GPUs", _ARGS),
 )  # fmt: skip
 
 _CRASH = Crash(

@@ -143,6 +143,8 @@ _FAILURES = (
                  "the KV pool cannot hold one request of {0} tokens", _KV, weight=CERTAIN + 1),
     FailureWords(Kind.KV_TOO_SMALL, "No available memory for the cache blocks", r"No available memory for the cache blocks",
                  "no memory was left for a KV pool", _KV, weight=CERTAIN + 1),
+    FailureWords(Kind.HOST_OOM, "desired CPU memory utilization", r"Available memory on node .{0,60} on startup is less than desired CPU memory utilization",
+                 "the host has less free memory than the CPU backend asks for", "lower gpu-memory-utilization (it counts for the CPU as well) or VLLM_CPU_KVCACHE_SPACE", weight=CERTAIN + 1),
     FailureWords(Kind.KV_TOO_SMALL, "Cannot auto-fit max_model_len", r"Cannot auto-fit max_model_len",
                  "no memory was left for a KV pool", _KV, weight=CERTAIN + 1),
     FailureWords(Kind.KV_TOO_SMALL, "exceeds available Mamba cache blocks", r"max_num_seqs \(\d+\) exceeds available Mamba cache blocks",
@@ -153,8 +155,6 @@ _FAILURES = (
     FailureWords(Kind.BAD_FLAG, "validation error", r"validation errors? for (\w*Config|\w*Args)\b", "vLLM refused a setting of its {0}", _ARGS, weight=LIKELY),
     FailureWords(Kind.BAD_FLAG, "invalid tool call parser", r"invalid tool call parser: (\S+)", "unknown tool parser {0}", _ARGS),
     FailureWords(Kind.BAD_FLAG, "invalid reasoning parser", r"invalid reasoning parser: (\S+)", "unknown reasoning parser {0}", _ARGS),
-    FailureWords(Kind.BAD_FLAG, "must be divisible by", r"(?:attention heads|num_heads|vocab\w{0,20}).{0,80}must be divisible by .{0,80}tensor parallel",
-                 "the model cannot be split over that many GPUs", _ARGS),
     FailureWords(Kind.BAD_FLAG, "environment variable detected", r"ValueError: Unknown vLLM environment variable detected: (\w+)",
                  "this version does not know the environment variable {0}", "rename or remove it"),
     FailureWords(Kind.BAD_FLAG, "larger than the number of available GPUs", r"[Ww]orld size \((\d+)\) is larger than the number of available GPUs \((\d+)\)",
@@ -170,7 +170,7 @@ _FAILURES = (
 _CRASH = Crash(
     pointers=(
         "Engine core initialization failed", "See root cause above", "See stack trace for", "stack trace above for the root cause",
-        "WorkerProc initialization failed", "Engine process failed to start", "EngineDeadError", "Executor failed", "Worker failed with error", "EngineCore encountered an issue",
+        "WorkerProc initialization failed", "Engine process failed to start", "failed to be inspected", "EngineDeadError", "Executor failed", "Worker failed with error", "EngineCore encountered an issue",
     ),
     engine_died=(
         "Engine core initialization failed", "EngineCore failed to start", "EngineCore encountered a fatal error", "EngineDeadError",
