@@ -19,7 +19,7 @@ _PATIENCE = timedelta(hours=20)  # a night's question that nobody answers must n
 
 
 class ChangedImageApproval(HITLOperator):
-    """Ask before an image that changed since the last run is measured. Asks nothing when no tag moved.
+    """Ask before an image is measured that is not the one that the campaign last ran. Asks nothing otherwise.
 
     :param host: the host whose images were pulled just before.
     """
@@ -39,16 +39,19 @@ class ChangedImageApproval(HITLOperator):
 
     def execute(self, context: Context) -> Any:
         """Ask, with the old and the new digest of every tag that moved."""
+        from benchgate.airflow.warehouse import warehouse_url
         from benchgate.names import run_key
+        from benchgate.steps.approving import changed_images
         from benchgate.steps.context import CampaignRun
+        from benchgate.steps.images import last_used_digest
 
-        seeds = CampaignRun(run_key(context["dag"].dag_id, context["run_id"])).seeds(self.host)
-        if not seeds.previous_digests:
+        run = CampaignRun(run_key(context["dag"].dag_id, context["run_id"]))
+        changed = changed_images(run, self.host, lambda name, image: last_used_digest(name, image, warehouse_url()))
+        if not changed:
             self.log.info("no image changed on %s: nothing to ask", self.host)
             return "not asked"
         self.body = "\n".join(
-            f"- `{image}` on {self.host} was `{old}` and is `{seeds.images.get(image, 'unknown')}`"
-            for image, old in seeds.previous_digests.items()
+            f"- `{image}` on {self.host} was `{old}` and is `{new}`" for image, (old, new) in changed.items()
         )
         return super().execute(context)
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from pydantic import ValidationError
 from sqlalchemy.engine import Connection
 
 from benchgate import settings
 from benchgate.artifacts import RunStore
-from benchgate.errors import SpecError
+from benchgate.errors import DamagedArtifact, SpecError
 from benchgate.names import run_key
 from benchgate.pages.nights import newest_runs
 from benchgate.pages.reading import Row, rows
@@ -180,7 +178,7 @@ def _launches_of(run: DagRunState) -> list[LaunchRecord]:
             return []
         files = [store.launch_path(planned.launch, "launch.json") for planned in ledger.launches]
         return [launch for file in files if (launch := store.read(file, LaunchRecord)) is not None]
-    except ValidationError:
+    except DamagedArtifact:
         return []
 
 
@@ -225,8 +223,8 @@ def _last_launch(run: Row, launch: Row) -> LastLaunch:
 def preflight_of(store: RunStore, launch: str) -> tuple[Finding, ...]:
     """What preflight found before a launch; empty when it was not kept (any more)."""
     try:
-        written = json.loads(store.launch_path(launch, "preflight.json").read_text())
-    except (OSError, ValueError):
+        written = store.read_json(store.launch_path(launch, "preflight.json"))
+    except DamagedArtifact:
         return ()
     return tuple(
         Finding(
@@ -236,7 +234,7 @@ def preflight_of(store: RunStore, launch: str) -> tuple[Finding, ...]:
             remedy=None if one.get("remedy") is None else mask(str(one["remedy"])),
             removed=tuple(str(what) for what in one.get("removed") or ()),
         )
-        for one in written
+        for one in written or ()
         if isinstance(one, dict)
     )
 

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from pydantic import ValidationError
 from sqlalchemy.engine import Connection
 from upath import UPath
 
 from benchgate.artifacts import RunStore
-from benchgate.errors import BenchgateError
+from benchgate.errors import BenchgateError, DamagedArtifact
 from benchgate.names import run_key
 from benchgate.pages.reading import Row, chunks, one, rows
 from benchgate.records import Approval, CellOutcome, EndState, GateResult, Ledger, Record, RunRecord
@@ -117,8 +116,8 @@ def _from_artifacts(store: RunStore) -> RunRows | None:
         gates = GateResult(verdicts=[], quarantine=[], outcomes=outcomes)
     try:
         bundle = read_bundle(store, gates, approvals=_approvals(store))
-    except ValidationError as error:
-        raise _unreadable(store, f"a {error.title}") from None
+    except DamagedArtifact as error:
+        raise _unreadable(store, error.what) from None
     made = build_rows(bundle)
     return RunRows(
         run=made["campaign_run"][0],
@@ -139,18 +138,16 @@ def _from_artifacts(store: RunStore) -> RunRows | None:
 def _approvals(store: RunStore) -> list[Approval]:
     """Answers that people gave while the run goes on."""
     try:
-        written = json.loads(store.path("approvals.json").read_text())
-        return [Approval.model_validate(answer) for answer in written]
-    except FileNotFoundError:
-        return []
-    except (ValueError, TypeError):
+        text = store.read_text(store.path("approvals.json"))
+        return [] if text is None else [Approval.model_validate(answer) for answer in json.loads(text)]
+    except (DamagedArtifact, ValueError, TypeError):
         raise _unreadable(store, "approvals.json") from None
 
 
 def _read(store: RunStore, target: UPath, kind: type[R]) -> R | None:
     try:
         return store.read(target, kind)
-    except ValidationError:
+    except DamagedArtifact:
         raise _unreadable(store, target.name) from None
 
 

@@ -66,15 +66,16 @@ class Chart:
 def draw(chart: Chart) -> str:
     """The chart as one ``<svg>`` element; every text is escaped."""
     points = [point for series in chart.series for point in series.points]
-    top = TOP + LEGEND_LINE * (len(_legend_lines(chart.series)) + bool(chart.marks))
     xs = fit([p.x for p in points] + [m.x for m in chart.marks], LEFT, WIDTH - RIGHT, log=chart.log_x)
+    rows = _mark_rows(chart.marks, xs)
+    top = TOP + LEGEND_LINE * (len(_legend_lines(chart.series)) + max(rows, default=-1) + 1)
     ys = fit(_heights(points), HEIGHT - BOTTOM, top, log=chart.log_y, from_zero=not chart.log_y and not chart.marks)
     key = escape(chart.key, quote=True)
     parts = [
         f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="{key}-t {key}-d">',
         f'<title id="{key}-t">{escape(chart.title)}</title><desc id="{key}-d">{escape(chart.description)}</desc>',
         *_axes(chart, xs, ys, top),
-        *(_mark(mark, xs, top) for mark in chart.marks),
+        *(_mark(mark, xs, top, row) for mark, row in zip(chart.marks, rows, strict=True)),
         *(_line(series, index, xs, ys) for index, series in enumerate(chart.series)),
         *_legend(chart.series),
         "</svg>",
@@ -162,13 +163,29 @@ def _marker(index: int, x: float, y: float, title: str = "") -> str:
     return f'<path class="dot" d="{path}">{inner}</path>'
 
 
-def _mark(mark: Mark, xs: Scale, top: float) -> str:
+def _mark_rows(marks: Sequence[Mark], xs: Scale) -> list[int]:
+    """The line above the plot, from 0 at the bottom, on which each mark's words stand beside no other's."""
+    taken: list[list[tuple[float, float]]] = []
+    rows = []
+    for mark in marks:
+        x, width = xs(mark.x), 7.0 * len(mark.text) + 10
+        low, high = (x - width, x) if x > WIDTH / 2 else (x, x + width)
+        row = next((i for i, spans in enumerate(taken) if all(high <= a or low >= b for a, b in spans)), len(taken))
+        if row == len(taken):
+            taken.append([])
+        taken[row].append((low, high))
+        rows.append(row)
+    return rows
+
+
+def _mark(mark: Mark, xs: Scale, top: float, row: int) -> str:
     x = xs(mark.x)
     anchor, shift = ("end", -5) if x > WIDTH / 2 else ("start", 5)
+    above = LEGEND_LINE * row
     return (
         f'<g class="mark {escape(mark.kind, quote=True)}"><title>{escape(mark.text)}</title>'
-        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top - 14}" y2="{HEIGHT - BOTTOM}"/>'
-        f'<text x="{x + shift:.1f}" y="{top - 6:.0f}" text-anchor="{anchor}">{escape(mark.text)}</text></g>'
+        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top - 14 - above}" y2="{HEIGHT - BOTTOM}"/>'
+        f'<text x="{x + shift:.1f}" y="{top - 6 - above:.0f}" text-anchor="{anchor}">{escape(mark.text)}</text></g>'
     )
 
 

@@ -2,8 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from benchgate.records import Approval
+from benchgate.seeding.image import digest_in
 from benchgate.steps.context import CampaignRun
+
+
+def changed_images(
+    run: CampaignRun, host: str, last_used: Callable[[str, str], str | None]
+) -> dict[str, tuple[str, str]]:
+    """Images of a host that are not what the campaign last ran: as written -> (old digest, new digest).
+
+    What the campaign last ran is asked of the warehouse (``last_used``: campaign and image to digest), not of the host:
+    the host keeps an image that was pulled and rejected, or pulled by hand, and would not see it change the next night.
+    Only a campaign that never ran is compared with what its host had before.
+    """
+    seeds, found = run.seeds(host), {}
+    for image, pinned in seeds.images.items():
+        old = last_used(run.campaign.campaign, image) or seeds.previous_digests.get(image)
+        if old and digest_in(old) != digest_in(pinned):
+            found[image] = (digest_in(old), digest_in(pinned))
+    return found
 
 
 def approvals_of(run: CampaignRun) -> list[Approval]:
