@@ -6,7 +6,7 @@ UV := $(shell command -v uv 2>/dev/null)
 STAMP := $(VENV)/.installed
 export BENCHGATE_HOME ?= $(CURDIR)/.benchgate
 
-.PHONY: help setup demo demo-docker test unit lint ui env lock clean check
+.PHONY: help setup demo demo-docker test unit lint ui env lock clean check test-production
 
 help:  ## say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -56,12 +56,18 @@ check: $(STAMP)  ## validate every campaign, the inventory and the sources
 ui: $(STAMP)  ## the Airflow UI on this machine, with the runs that `make demo` made
 	@exec $(BIN)/python -m benchgate.airflow.standalone
 
+test-production: $(STAMP)  ## docker-compose for real: build, start, campaigns over REST, injected faults (about 30 minutes)
+	@exec .ci/production
+
 env: $(STAMP)  ## write .env with fresh secrets for docker-compose.yaml
 	@$(BIN)/python -m benchgate.airflow.make_env
 
 lock:  ## resolve pyproject.toml into requirements.txt, with hashes, for Python 3.10 to 3.13
 	@uv pip compile -q --universal --python-version 3.10 --generate-hashes \
 	  --extra demo --extra production --extra dev pyproject.toml -o requirements.txt
+	@uv pip compile -q --universal --python-version 3.10 --generate-hashes --no-annotate \
+	  --custom-compile-command "make lock" -c requirements.txt \
+	  --extra demo --extra production pyproject.toml -o include/images/airflow/requirements.txt
 
 clean:  ## remove .venv; keeps .benchgate, which holds your results
 	@rm -rf $(VENV)
