@@ -8,6 +8,8 @@ from dataclasses import dataclass
 class BenchgateError(Exception):
     """A failure that a person can act on. ``remedy`` says what to do next; it is part of ``str()``."""
 
+    exit_code = 1  # of a command that it ends
+
     def __init__(self, message: str, *, remedy: str | None = None) -> None:
         self.message = message
         self.remedy = remedy

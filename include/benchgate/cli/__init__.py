@@ -9,6 +9,7 @@ import argparse
 import importlib
 import signal
 import sys
+from typing import NoReturn
 
 from benchgate import __version__
 from benchgate.errors import BenchgateError
@@ -31,12 +32,17 @@ COMMANDS = {
 }
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line; the usage, which can fill a screen, is for those who ask."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"error: {message} (see {self.prog} --help)\n")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run one command. A user's mistake prints its message and returns 1; never a traceback."""
     argv = sys.argv[1:] if argv is None else argv
-    parser = argparse.ArgumentParser(
-        prog="benchgate", description="LLM-serving benchmark campaigns that only publish what was proven."
-    )
+    parser = _Parser(prog="benchgate", description="LLM-serving benchmark campaigns that only publish what was proven.")
     parser.add_argument("--version", action="version", version=f"benchgate {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, help_text in COMMANDS.items():
@@ -48,7 +54,7 @@ def main(argv: list[str] | None = None) -> int:
         return int(importlib.import_module(f"benchgate.cli.{args.command}_command").run(args))
     except BenchgateError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 1
+        return error.exit_code
     except BrokenPipeError:  # `benchgate plan FILE | head`
         sys.stderr.close()
         return 0

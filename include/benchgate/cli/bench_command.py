@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchgate.client.config import ARRIVALS, ENDPOINTS, PROBES, BenchConfig, OptionError
+from benchgate.cli.options import number, whole
+from benchgate.client.config import ARRIVALS, ENDPOINTS, EXIT_NOTHING_SUCCEEDED, PROBES, BenchConfig, OptionError
 
 if TYPE_CHECKING:
     from benchgate.client.bench import BenchResult
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from benchgate.records import CellSummary, Percentiles
 
 EXIT_BAD_OPTION = 2
+API_KEY = "OPENAI_API_KEY"
+MOST_USERS, MOST_TOKENS = 100_000, 100_000_000  # beyond these stands a typing mistake that would take all memory
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,39 +29,60 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--base-url", required=True, metavar="URL", help="the server, e.g. http://127.0.0.1:8000 (with or without /v1)")
     add("--model", metavar="ID", help="model name to send (default: the first that the server lists)")
     add("--endpoint", default="chat", choices=ENDPOINTS, help="chat or completions (default: %(default)s)")
-    add("--api-key-env", default="OPENAI_API_KEY", metavar="NAME", help="environment variable that holds the API key")
+    add("--api-key-env", metavar="NAME", help=f"variable that holds the API key (default: {API_KEY}, if it is set)")
     add("--ca-file", metavar="PEM", help="certificates to trust for https (default: the system's)")
 
+    tokens = whole(at_most=MOST_TOKENS)
     data = parser.add_argument_group("what is sent")
     add = data.add_argument
     add("--dataset", "--dataset-path", default="synthetic", metavar="synthetic|FILE", help="ShareGPT file or synthetic")
-    add("--prompt-tokens", "--random-input-len", "--isl", type=int, metavar="N", help="length of synthetic prompts")
+    add(
+        "--prompt-tokens",
+        "--random-input-len",
+        "--isl",
+        type=whole(at_most=MOST_TOKENS),
+        metavar="N",
+        help="length of synthetic prompts",
+    )
     add(
         "--max-tokens",
         "--output-tokens",
         "--osl",
-        type=int,
+        type=tokens,
         default=256,
         metavar="N",
         help="cap (default: %(default)s)",
     )
-    add("--temperature", type=float, default=0.0, metavar="T", help="default: %(default)s; negative: not sent")
+    add("--temperature", type=number(), default=0.0, metavar="T", help="default: %(default)s; negative: not sent")
     add("--ignore-eos", action="store_true", help="ask for max-tokens tokens always; breaks harmony models on chat")
     add("--extra-body", metavar="JSON", help="object merged into each request; null removes a field")
-    add("--seed", type=int, default=1017, metavar="N", help="of prompts and arrivals (default: %(default)s)")
+    add("--seed", type=whole(), default=1017, metavar="N", help="of prompts and arrivals (default: %(default)s)")
     add("--tokenizer", metavar="FILE", help="tokenizer.json for servers that neither tokenize nor send usage")
     add("--allow-truncated", action="store_true", help="use what is whole of a cut-off dataset file")
 
     load = parser.add_argument_group("load")
     add = load.add_argument
-    add("--concurrency", "--max-concurrency", "--users", type=int, metavar="N", help="users of a closed loop")
+    add(
+        "--concurrency",
+        "--max-concurrency",
+        "--users",
+        type=whole(at_most=MOST_USERS),
+        metavar="N",
+        help="users of a closed loop",
+    )
     add("--request-rate", type=float, metavar="R", help="open loop: requests per second, counted from their arrival")
     add("--arrivals", default="poisson", choices=ARRIVALS, help="shape of an open loop (default: %(default)s)")
     add("--ramp-seconds", type=float, default=0.0, metavar="S", help="start users (or the rate) gradually")
-    add("--num-prompts", "--num-requests", "--requests", type=int, metavar="N", help="measured requests")
+    add("--num-prompts", "--num-requests", "--requests", type=whole(), metavar="N", help="measured requests")
     add("--max-seconds", "--duration", type=float, metavar="S", help="time cap; what is in flight then is cut_off")
-    add("--warmup", "--num-warmups", type=int, metavar="N", help="requests before the window (default: one a user)")
-    add("--repeats", type=int, default=1, metavar="N", help="measure N times; results in DIR/r1, DIR/r2, ..")
+    add("--warmup", "--num-warmups", type=whole(), metavar="N", help="requests before the window (default: one a user)")
+    add(
+        "--repeats",
+        type=whole(at_least=1, at_most=1000),
+        default=1,
+        metavar="N",
+        help="measure N times; results in DIR/r1, DIR/r2, ..",
+    )
     add("--timeout", type=float, default=3600.0, metavar="S", help="longest request (default: %(default)g)")
     add(
         "--idle-timeout",
@@ -74,29 +99,76 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = result.add_argument
     add("--output", "--result-dir", metavar="DIR", help="folder for summary.json and requests.parquet")
     add("--goodput", metavar="LIMITS", help="e.g. ttft:200,tpot:50 in ms: the share of requests that meet all")
-    add("--max-tokens-per-event", type=float, default=4.0, metavar="N", help="above: latencies are a burst, and null")
-    add("--min-latency-samples", type=int, default=5, metavar="N", help="below: latencies are null")
+    add(
+        "--max-tokens-per-event",
+        type=number(above=1),
+        default=4.0,
+        metavar="N",
+        help="above: latencies are a burst, and null",
+    )
+    add("--min-latency-samples", type=whole(at_least=1), default=5, metavar="N", help="below: latencies are null")
     add("--progress", default="auto", choices=("auto", "bar", "json", "none"), help="bar on a terminal, or JSON lines")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure; print the table; write the files."""
+    """Measure; print the table; write the files. 1 when every request failed."""
+    from benchgate.client.prepare import check_dataset
+
     try:
         config = config_of(args)
         limits = goodput_limits(args.goodput)
-        if args.repeats < 1:
-            raise OptionError(f"--repeats must be at least 1, not {args.repeats}")
         config.check()
+        check_dataset(config.dataset)
         output = _output_folder(args.output)
+        nothing = None
         for repeat in range(1, args.repeats + 1):
             folder = output if output is None or args.repeats == 1 else output / f"r{repeat}"
             summary = _measure(args, config, limits, folder, repeat)
+            nothing = nothing or _nothing_succeeded(summary)
             if summary.stopped_by == "interrupt":
                 break
     except OptionError as error:
         print(f"error: {error}", file=sys.stderr)
         return EXIT_BAD_OPTION
+    if nothing is not None:
+        print(f"error: {nothing}", file=sys.stderr)
+        return EXIT_NOTHING_SUCCEEDED
     return 0
+
+
+def _nothing_succeeded(summary: CellSummary) -> str | None:
+    """What to say when every request failed: there are results, and no number among them."""
+    if summary.completed or not summary.errors:
+        return None
+    worst = max(summary.error_groups, key=lambda group: group.count, default=None)
+    why = f": {worst.kind}: {' '.join(worst.sample.split())[:200]}" if worst else ""
+    return f"none of {summary.errors} requests succeeded{why}"
+
+
+def api_key_of(name: str | None) -> str | None:
+    """The API key in the variable ``name``; in the usual one when no name is given, where it may be missing.
+
+    Raises:
+        OptionError: the named variable is not set, or holds what no header can carry.
+    """
+    key = os.environ.get(name or API_KEY) or None
+    if name is not None and key is None:
+        raise OptionError(f"--api-key-env {name}: that variable is not set", remedy=f"export {name}=..")
+    if key is not None and not all(" " < character < "\x7f" for character in key):
+        raise OptionError(
+            f"the API key in {name or API_KEY} holds blanks, line ends or other than ASCII", remedy="set the key alone"
+        )
+    return key
+
+
+def _ca_file(args: argparse.Namespace) -> str | None:
+    if args.ca_file is None:
+        return None
+    if not Path(args.ca_file).is_file():
+        raise OptionError(f"--ca-file {args.ca_file}: there is no such file")
+    if not args.base_url.lower().startswith("https://"):
+        raise OptionError("--ca-file is for https, and --base-url is not", remedy="leave it out, or write https://")
+    return str(args.ca_file)
 
 
 def config_of(args: argparse.Namespace) -> BenchConfig:
@@ -131,8 +203,8 @@ def config_of(args: argparse.Namespace) -> BenchConfig:
         extra_body=_extra_body(args.extra_body),
         stop_on_error_rate=args.stop_on_error_rate,
         tokenizer=args.tokenizer,
-        api_key=os.environ.get(args.api_key_env) or None,
-        ca_file=args.ca_file,
+        api_key=api_key_of(args.api_key_env),
+        ca_file=_ca_file(args),
         probe=args.probe,
         allow_truncated=args.allow_truncated,
     )
@@ -151,12 +223,16 @@ def _extra_body(text: str | None) -> dict[str, object]:
     if text is None:
         return {}
     try:
-        value: Any = json.loads(text)
+        value: Any = json.loads(text, parse_constant=_no_constant)
     except ValueError as error:
         raise OptionError(f"--extra-body is no JSON: {error}") from None
     if not isinstance(value, dict):
         raise OptionError("--extra-body must be a JSON object", remedy='like {"top_p": 0.9}')
     return value
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is not allowed in JSON")
 
 
 def goodput_limits(text: str | None) -> Limits | None:
@@ -179,7 +255,7 @@ def goodput_limits(text: str | None) -> Limits | None:
             value = float(limit)
         except ValueError:
             value = 0.0
-        if name not in ("ttft", "tpot", "e2e") or not value > 0:
+        if name not in ("ttft", "tpot", "e2e") or not 0 < value < math.inf:
             raise OptionError(f"--goodput {part!r} is no limit", remedy="write ttft:200,tpot:50,e2e:5000 in ms")
         values[f"{name}_ms"] = value
     if not values:

@@ -43,13 +43,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Remove and report; 1 when a host could not be looked at or something resisted."""
-    unknown_runs = [key for key in args.run if record_of(key) is None]
-    if unknown_runs:
-        known = [store.run for store in all_runs()]
-        raise BenchgateError(
-            f"there is no run {', '.join(unknown_runs)} in the artifact store {settings.artifacts_url()}",
-            remedy=f"the newest of its {len(known)} are: {', '.join(known[-5:])}" if known else "it holds none",
-        )
     inventory = load_inventory(args.hosts or settings.hosts_file())
     wanted = args.host or list(inventory.hosts)
     unknown = [name for name in wanted if name not in inventory.hosts]
@@ -57,7 +50,8 @@ def run(args: argparse.Namespace) -> int:
         raise BenchgateError(
             f"there is no host {', '.join(unknown)} in the inventory", remedy=f"hosts are: {', '.join(inventory.hosts)}"
         )
-    over = decide(set(args.run), args.max_hours)
+    asked: set[str] = set()  # the runs that something on a host belongs to
+    over = decide(set(args.run), args.max_hours, asked)
     problems, said = 0, 0
     for name in wanted:
         try:
@@ -68,10 +62,11 @@ def run(args: argparse.Namespace) -> int:
             continue
         said += len(lines)
         print("\n".join(lines) if lines else f"host {name}: nothing to remove")
+    unfinished = 0
     if not args.no_finish:
         for line in finish_killed_runs(_why_over(set(args.run), args.max_hours), dry=args.dry_run):
             failed = "cannot be finished" in line
-            problems, said = problems + failed, said + (not failed)
+            unfinished, said = unfinished + failed, said + (not failed)
             print(f"error: {line}" if failed else line, file=sys.stderr if failed else sys.stdout)
     if not args.no_artifacts:
         from benchgate.steps.expired import remove_expired
@@ -79,18 +74,32 @@ def run(args: argparse.Namespace) -> int:
         for line in remove_expired(dry=args.dry_run):
             said += 1
             print(f"artifacts: {line}")
-    verb = "would be done" if args.dry_run else "done"
-    print(f"{said} things {verb}" + (f"; {problems} could not be" if problems else ""))
-    return 1 if problems else 0
+    nowhere = [key for key in args.run if key not in asked and record_of(key) is None]
+    if nowhere:
+        known = [store.run for store in all_runs()]
+        newest = f"the newest there: {', '.join(known[-5:])}" if known else "there is none"
+        print(
+            f"error: no run {', '.join(nowhere)} is on these hosts or in {settings.artifacts_url()} ({newest})",
+            file=sys.stderr,
+        )
+    print(
+        f"{said} things {'would be done' if args.dry_run else 'done'}"
+        + (f"; {problems} hosts could not be cleaned" if problems else "")
+        + (f"; {unfinished} runs could not be finished" if unfinished else "")
+    )
+    return 1 if problems or unfinished or nowhere else 0
 
 
-def decide(over: set[str], max_hours: float | None) -> Callable[[str], bool]:
+def decide(over: set[str], max_hours: float | None, asked: set[str] | None = None) -> Callable[[str], bool]:
     """When a run counts as over: its record says so or its owner is gone, the operator says so, or it is too old.
 
-    A run without a record was made by somebody else who shares the host: it is left alone unless it is named.
+    A run without a record was made by somebody else who shares the host: it is left alone unless it is named. What was
+    asked about is noted in ``asked``.
     """
 
     def run_is_over(key: str) -> bool:
+        if asked is not None:
+            asked.add(key)
         if key in over or recorded_as_over(key):
             return True
         record = record_of(key)

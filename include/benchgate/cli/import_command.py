@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchgate.cli.options import name, number, run_name, whole
 from benchgate.errors import BenchgateError
+from benchgate.names import slug
 
 if TYPE_CHECKING:
     from benchgate.importers.campaign_run import Source
@@ -30,16 +32,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="auto", help="which client wrote them (default: auto)")
     parser.add_argument("--json", action="store_true", help="print the summaries as JSON")
     store = parser.add_argument_group("into the warehouse (without --campaign the files are only shown)")
-    store.add_argument("--campaign", help="campaign that the results belong to")
-    store.add_argument("--arm", help="arm of files that name none (default: the file's name)")
-    store.add_argument("--workload", default="imported", help="workload that was measured (default: imported)")
-    store.add_argument("--run", help="run id (default: made of the date and the files' content)")
-    store.add_argument("--host", default="elsewhere", help="host that served (default: elsewhere)")
-    store.add_argument("--placement", default="unknown", help="placement on that host")
+    store.add_argument("--campaign", type=name, help="campaign that the results belong to")
+    store.add_argument("--arm", type=name, help="arm of files that name none (default: the file's name)")
+    store.add_argument(
+        "--workload", type=name, default="imported", help="workload that was measured (default: imported)"
+    )
+    store.add_argument(
+        "--run", type=run_name, metavar="ID", help="run id (default: made of the date and the files' content)"
+    )
+    store.add_argument("--host", type=name, default="elsewhere", help="host that served (default: elsewhere)")
+    store.add_argument("--placement", type=name, default="unknown", help="placement on that host")
     store.add_argument("--engine", default="unknown", help="vllm, sglang, llamacpp, ..")
     store.add_argument("--model", help="model, where the files do not name it")
-    store.add_argument("--users", type=int, help="users, where the files do not say")
-    store.add_argument("--request-rate", type=float, help="requests per second, where the files do not say")
+    store.add_argument("--users", type=whole(at_least=1), help="users, where the files do not say")
+    store.add_argument("--request-rate", type=number(above=0), help="requests per second, where the files do not say")
     store.add_argument("--client-version", help="version of the client, where the files do not say")
     store.add_argument("--simulated", action="store_true", help="the server was no real engine")
     store.add_argument("--url", help="warehouse; default is BENCHGATE_WAREHOUSE, or the SQLite file in BENCHGATE_HOME")
@@ -52,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     sources = []
     for arm, path in map(_named, args.files):
         result = read_result(path, args.format)
-        sources.append(_source(arm or args.arm or Path(path).stem, result))
+        sources.append(_source(arm or args.arm or slug(Path(path).stem)[:64], result))
     if args.json:
         print(json.dumps(_as_json(sources), indent=1))
     else:
@@ -69,7 +75,10 @@ def _named(text: str) -> tuple[str | None, str]:
         return None, text
     if not arm or not path:
         raise BenchgateError(f"{text!r} is neither a file nor ARM=FILE")
-    return arm, path
+    try:
+        return name(arm), path
+    except argparse.ArgumentTypeError as error:
+        raise BenchgateError(f"the arm of {text!r} {error}") from None
 
 
 def _source(arm: str, result: object) -> Source:

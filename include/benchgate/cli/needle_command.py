@@ -4,51 +4,70 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from pathlib import Path
 
 from benchgate import secrets
+from benchgate.cli.options import new_file, number, whole
+
+MOST_TOKENS = 100_000_000  # beyond it stands a typing mistake that would take all memory
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    parser.add_argument("--base-url", required=True, help="for example http://localhost:8000")
-    parser.add_argument("--model", required=True, help="the served model name")
-    parser.add_argument("--context-tokens", type=int, default=4096, help="prompt plus answer room, in tokens")
-    parser.add_argument("--depths", default="0.1,0.5,0.9", help="where the facts stand: 0 is the start, 1 the end")
-    parser.add_argument("--max-tokens", type=int, default=256, help="answer room for each needle")
-    parser.add_argument("--max-seconds", type=float, default=600, help="time limit for each needle")
-    parser.add_argument("--seed", type=int, help="the same documents again (default: new ones every time)")
-    parser.add_argument("--api-key-env", default="OPENAI_API_KEY", help="environment variable that holds the API key")
-    parser.add_argument("--output", type=Path, help="write the results as JSON to this file")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    add = parser.add_argument
+    add("--base-url", required=True, metavar="URL", help="for example http://localhost:8000")
+    add("--model", required=True, metavar="ID", help="the served model name")
+    context, answer = whole(at_least=1, at_most=MOST_TOKENS), whole(at_least=1, at_most=MOST_TOKENS)
+    add("--context-tokens", type=context, default=4096, metavar="N", help="prompt plus answer room, in tokens (4096)")
+    add(
+        "--depths",
+        type=_depths,
+        default=[0.1, 0.5, 0.9],
+        metavar="LIST",
+        help="0 is the start, 1 the end (0.1,0.5,0.9)",
+    )
+    add("--max-tokens", type=answer, default=256, metavar="N", help="answer room for each needle (256)")
+    seconds = number(above=0, at_most=86_400)
+    add("--max-seconds", type=seconds, default=600.0, metavar="S", help="time limit for each needle (600)")
+    add("--seed", type=whole(), metavar="N", help="the same documents again (default: new ones every time)")
+    add("--api-key-env", metavar="NAME", help="variable that holds the API key (default: OPENAI_API_KEY, if it is set)")
+    add("--output", type=new_file, metavar="FILE", help="write the results as JSON to this file")
+    add("--json", action="store_true", help="print JSON instead of a table")
+
+
+def _depths(text: str) -> list[float]:
+    try:
+        depths = [float(part) for part in text.split(",")]
+    except ValueError:
+        depths = []
+    if not depths or not all(0 <= depth <= 1 for depth in depths):
+        raise argparse.ArgumentTypeError(f"must be numbers from 0 to 1, for example 0.1,0.5,0.9; not {text!r}")
+    return depths
 
 
 def run(args: argparse.Namespace) -> int:
     """0 when every needle was found, 1 otherwise."""
     import requests
 
+    from benchgate.cli.bench_command import api_key_of
+    from benchgate.client.wire.target import parse_target
     from benchgate.errors import BenchgateError
     from benchgate.needle.check import NeedleRequest, run_needle_check
     from benchgate.records import NeedleResult
 
-    try:
-        depths = [float(part) for part in args.depths.split(",")]
-        if not all(0 <= depth <= 1 for depth in depths):
-            raise ValueError
-    except ValueError:
-        raise BenchgateError(
-            f"--depths {args.depths!r} is not a list of numbers from 0 to 1", remedy="for example --depths 0.1,0.5,0.9"
-        ) from None
+    parse_target(args.base_url)  # tells what is no address
     session = requests.Session()
-    key = os.environ.get(args.api_key_env)
+    key = api_key_of(args.api_key_env)
     if key:
         secrets.register(key)
         session.headers["Authorization"] = f"Bearer {key}"
     base = args.base_url.rstrip("/").removesuffix("/v1")
 
     def post(path: str, body: bytes, timeout: float) -> tuple[int, bytes]:
-        answer = session.post(base + path, data=body, headers={"Content-Type": "application/json"}, timeout=timeout)
+        try:
+            answer = session.post(base + path, data=body, headers={"Content-Type": "application/json"}, timeout=timeout)
+        except requests.RequestException as error:
+            raise BenchgateError(in_words(error, timeout)) from None
         return answer.status_code, answer.content
 
     def show(result: NeedleResult) -> None:
@@ -62,18 +81,52 @@ def run(args: argparse.Namespace) -> int:
         session.get(base + "/v1/models", timeout=10)
     except requests.RequestException as error:
         raise BenchgateError(
-            f"no server answers at {base}: {type(error).__name__}", remedy="start it, or correct --base-url"
+            f"no server answers at {base}: {in_words(error, 10)}", remedy="start it, or correct --base-url"
         ) from None
     check = run_needle_check(
-        NeedleRequest(args.model, args.context_tokens, depths, args.max_tokens, args.max_seconds, args.seed),
+        NeedleRequest(args.model, args.context_tokens, args.depths, args.max_tokens, args.max_seconds, args.seed),
         post,
         on_result=show,
     )
     if args.output:
-        args.output.parent.mkdir(parents=True, exist_ok=True)
-        args.output.write_text(check.model_dump_json(indent=1))
+        _write(args.output, check.model_dump_json(indent=1))
     if args.json:
         print(json.dumps({"passed": check.passed, "found": check.found, **check.model_dump()}, indent=1))
     else:
         print(f"needle check {check.found}/{len(check.results)}: {'passed' if check.passed else 'FAILED'}")
     return 0 if check.passed else 1
+
+
+def in_words(error: Exception, timeout: float) -> str:
+    """What went wrong with a request, without the names of Python's classes."""
+    import requests
+
+    if isinstance(error, requests.Timeout):
+        return f"timed out after {timeout:g} s"
+    if isinstance(error, requests.exceptions.SSLError):
+        return f"its certificate or protocol was refused: {_last_cause(error)}"
+    if isinstance(error, requests.ConnectionError):
+        return _last_cause(error)
+    return " ".join(str(error).split())
+
+
+def _last_cause(error: BaseException) -> str:
+    """The innermost reason, as the system says it (``Connection refused``)."""
+    reason = getattr(error.args[0], "reason", error.args[0]) if error.args else error
+    while isinstance(reason, BaseException) and isinstance(reason.__cause__, OSError):
+        reason = reason.__cause__
+    if isinstance(reason, OSError) and reason.strerror:
+        return reason.strerror
+    return " ".join(str(reason).split()).rpartition(">: ")[2] or "the connection failed"
+
+
+def _write(target: Path, text: str) -> None:
+    """Whole or not at all: the folder may have gone or filled up since it was looked at."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = target.with_name(f"{target.name}.part")
+    try:
+        aside.write_text(text + "\n")
+        aside.replace(target)
+    except OSError:
+        aside.unlink(missing_ok=True)
+        raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -60,6 +61,15 @@ def run_name(text: str) -> str:
         raise argparse.ArgumentTypeError(
             f"must be letters, digits, '.', '_' and '-' (200 at most), beginning and ending with none of '.-'; "
             f"not {text!r}"
+        )
+    return text
+
+
+def name(text: str) -> str:
+    """The name of a campaign, arm, workload, host or placement, as a campaign file could hold it."""
+    if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,62}[A-Za-z0-9])?", text):
+        raise argparse.ArgumentTypeError(
+            f"must be letters, digits, '.', '_' and '-', beginning and ending with a letter or digit; not {text!r}"
         )
     return text
 

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from benchgate import settings
+from benchgate.cli.options import run_name, whole
 from benchgate.errors import SpecError
 from benchgate.plan import Lane, Selection, build_ledger, launch_order
 from benchgate.records import Ledger
@@ -23,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arms", nargs="+", action="extend", metavar="ARM", help="only these arms")
     parser.add_argument("--workloads", nargs="+", action="extend", metavar="WORKLOAD", help="only these workloads")
     parser.add_argument("--users", nargs="+", action="extend", metavar="N", help="only these numbers of users")
-    parser.add_argument("--repeats", type=int, metavar="N", help="instead of the campaign's repeats")
-    parser.add_argument("--run", default="plan", metavar="ID", help="run id written into the ledger")
+    parser.add_argument("--repeats", type=whole(at_least=1), metavar="N", help="instead of the campaign's repeats")
+    parser.add_argument("--run", type=run_name, default="plan", metavar="ID", help="run id written into the ledger")
     parser.add_argument("--hosts", type=Path, metavar="FILE", help="the inventory (default: include/hosts.yaml)")
 
 

@@ -7,7 +7,10 @@ import csv
 import json
 import sys
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any
+
+from benchgate.cli.options import run_name, whole
 
 _CELL_WIDTH = 48
 
@@ -27,14 +30,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     roles.add_argument("--print", action="store_true", dest="only_print", help="print the SQL and change nothing")
     query = actions.add_parser("query", help="print a view or table")
     query.add_argument("view", help="for example published_cell, did_not_run, unpublishable, arm_comparison")
-    query.add_argument("--limit", type=_count, default=50, help="rows at most (50); 0: all")
+    query.add_argument("--limit", type=whole(at_least=0), default=50, help="rows at most (50); 0: all")
     query.add_argument("--campaign", help="only this campaign")
     query.add_argument("--run", help="only this run key")
     query.add_argument("--format", choices=("table", "csv", "json"), default="table")
     retain = actions.add_parser("retain", help="remove request rows that are older than they are kept")
-    retain.add_argument("--nights", type=_count, help="nights to keep; default: what each campaign's file says")
+    retain.add_argument(
+        "--nights",
+        type=whole(at_least=0, at_most=36_500),
+        help="nights to keep; default: what each campaign's file says",
+    )
+    backup = actions.add_parser("backup", help="write the whole warehouse into a new file")
+    backup.add_argument("file", type=Path, metavar="FILE", help="file to write; it must not be there yet")
+    restore = actions.add_parser("restore", help="bring a backup back, all of it or nothing")
+    restore.add_argument("file", type=Path, metavar="FILE", help="as `benchgate warehouse backup` wrote it")
+    restore.add_argument("--replace", action="store_true", help="also into a warehouse that holds runs: they are gone")
     load = actions.add_parser("load", help="load a run from its artifacts; loading it again changes nothing")
-    load.add_argument("run", help="run key: the folder's name in the artifact store")
+    load.add_argument("run", type=run_name, metavar="RUN", help="run key: the folder's name in the artifact store")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -62,8 +74,14 @@ def _status(args: argparse.Namespace) -> int:
     found = status(args.url)
     print(f"warehouse  {found.url}")
     print(f"migration  {found.revision or 'none'} (this version needs {found.head})")
+    if found.revision is not None:
+        print(f"views      {'of this version' if found.views_current else 'of another version, or incomplete'}")
+    if found.revision is not None and found.revision > found.head:
+        print("a newer Benchgate migrated it: upgrade this one")
+        return 1
     if not found.current:
-        print("run: python -m benchgate warehouse migrate")
+        what = "its views" if found.revision == found.head else "it"
+        print(f"run: python -m benchgate warehouse migrate   (brings {what} to this version)")
         return 1
     runs = read_relation("campaign_run", args.url)
     loaded = runs.columns.index("loaded_at")
@@ -123,6 +141,25 @@ def _retain(args: argparse.Namespace) -> int:
     return 0
 
 
+def _backup(args: argparse.Namespace) -> int:
+    from benchgate.warehouse.backup import backup
+
+    made = backup(args.file, args.url)
+    print(f"wrote {made.file}: {made.runs} runs at migration {made.revision or 'none'}")
+    return 0
+
+
+def _restore(args: argparse.Namespace) -> int:
+    from benchgate.warehouse.backup import restore
+    from benchgate.warehouse.migrate import head_revision
+
+    done = restore(args.file, args.url, replace=args.replace)
+    print(f"restored {done.runs} runs at migration {done.revision or 'none'}")
+    if done.revision != head_revision():
+        print("it is from an older version; run: python -m benchgate warehouse migrate")
+    return 0
+
+
 def _load(args: argparse.Namespace) -> int:
     from benchgate.artifacts import RunStore
     from benchgate.errors import WarehouseError
@@ -158,15 +195,10 @@ _ACTIONS = {
     "roles": _roles,
     "query": _query,
     "retain": _retain,
+    "backup": _backup,
+    "restore": _restore,
     "load": _load,
 }
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError("must be 0 or more")
-    return number
 
 
 def _plain(value: Any) -> Any:

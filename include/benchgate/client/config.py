@@ -9,10 +9,14 @@ from benchgate.errors import BenchgateError
 ENDPOINTS = ("chat", "completions")
 ARRIVALS = ("poisson", "constant", "burst")
 PROBES = ("auto", "harmony", "none")
+# of the command, when every request failed; its result files are written all the same
+EXIT_NOTHING_SUCCEEDED = 1
 
 
 class OptionError(BenchgateError):
-    """An option that cannot work, or two that do not go together. Exit code 2."""
+    """An option that cannot work, or two that do not go together."""
+
+    exit_code = 2
 
 
 @dataclass(frozen=True, slots=True)

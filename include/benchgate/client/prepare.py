@@ -41,11 +41,35 @@ async def prepare(config: BenchConfig, pool: Pool, drain: Drain) -> Prepared:
         MeasureFailed: the server cannot be reached, or names no model.
         OptionError, DatasetError: what was asked for cannot work.
     """
-    dataset = config.dataset
-    if dataset != "synthetic" and not Path(dataset).is_file():
-        hint = "give synthetic, or the path of a ShareGPT JSON file"
-        raise OptionError(f"--dataset {dataset}: no such file", remedy=hint)
+    check_dataset(config.dataset)
     model = await find_model(config, pool)
+    try:
+        return await _prepare(config, model, pool, drain)
+    except ConnectError as error:
+        raise MeasureFailed(
+            f"the server at {config.base_url} cannot be reached any more: {error}", remedy="is it still running?"
+        ) from None
+    except CallFailed as error:
+        raise MeasureFailed(
+            f"the server at {config.base_url} answers nothing usable: {error}",
+            remedy="is --base-url the address of an inference server?",
+        ) from None
+
+
+def check_dataset(dataset: str) -> None:
+    """Refuse a dataset that is no file before anything is asked of a server.
+
+    Raises:
+        OptionError: it is neither ``synthetic`` nor the path of a file.
+    """
+    path = Path(dataset)
+    if dataset == "synthetic" or path.is_file():
+        return
+    what = "is a folder" if path.is_dir() else "is no regular file" if path.exists() else "no such file"
+    raise OptionError(f"--dataset {dataset}: {what}", remedy="give synthetic, or the path of a ShareGPT JSON file")
+
+
+async def _prepare(config: BenchConfig, model: str, pool: Pool, drain: Drain) -> Prepared:
     counter = await choose_counter(pool, model, tokenizer=config.tokenizer, api_key=config.api_key)
     notes: list[str] = []
     try:

@@ -19,6 +19,7 @@ from benchgate.records import Percentiles
 from benchgate.request_record import CUT_OFF, RequestRecord
 
 NAME = "aiperf"
+KEYS = ("aiperf_version",)
 EXPORT = "profile_export_aiperf.json"
 ROWS = "profile_export.jsonl"
 _LATENCIES = {
@@ -32,7 +33,7 @@ _LATENCIES = {
 
 def recognises(first: Document, path: Path) -> bool:
     """The version key, or the file's name and a metric that only this client has."""
-    return "aiperf_version" in first or (path.name.endswith(EXPORT) and "request_latency" in first)
+    return KEYS[0] in first or (path.name.endswith(EXPORT) and "request_latency" in first)
 
 
 def read(documents: list[Document]) -> list[ImportedCell]:

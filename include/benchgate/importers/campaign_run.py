@@ -78,6 +78,7 @@ def write_run(sources: Sequence[Source], target: Target, store_root: str | None 
     dated = started or _file_time(sources)
     run = run_key(target.campaign, target.run_id or f"import-{dated[:10]}-{_digest(sources)}")
     store = RunStore(run, store_root)
+    _refuse_measured(store)
     record = RunRecord(
         run=run,
         campaign=target.campaign,
@@ -117,6 +118,16 @@ def write_run(sources: Sequence[Source], target: Target, store_root: str | None 
     for one in placed:
         _write_cell(store, one, target)
     return store, gates
+
+
+def _refuse_measured(store: RunStore) -> None:
+    """Imported results never take the place of what was measured here."""
+    existing = store.read(store.path("run.json"), RunRecord)
+    if existing is not None and not existing.airflow_run_id.startswith(f"{RULE}:"):
+        raise ResultError(
+            f"run {existing.run} was measured here and is not replaced by imported results",
+            remedy="give another --run or --campaign",
+        )
 
 
 def _place(sources: Sequence[Source], target: Target) -> list[_Placed]:

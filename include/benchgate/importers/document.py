@@ -11,6 +11,8 @@ from typing import Any
 
 from benchgate.importers.model import ResultError
 
+_MOST = 1e30  # above everything that is measured, and far below what overflows
+
 
 class Document:
     """One JSON object of a file. ``where`` is the dotted key that leads to it, for messages."""
@@ -41,8 +43,8 @@ class Document:
             return None
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self.wrong(key, f"is {_shown(value)}, not a number")
-        if math.isinf(value) or value < 0:
-            raise self.wrong(key, f"is {value}, which cannot be")
+        if not 0 <= value < _MOST:
+            raise self.wrong(key, f"is {_shown(value)}, which cannot be")
         return float(value)
 
     def integer(self, key: str) -> int | None:
@@ -154,6 +156,8 @@ def load(path: Path) -> list[Document]:
         values = [json.loads(text)]
     except json.JSONDecodeError as error:
         values = _lines(path, text, error)
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets without end
+        raise ResultError(f"{path}: cannot be read: {error}") from None
     for number, value in enumerate(values, 1):
         if not isinstance(value, dict):
             where = f"{path}:{number}" if len(values) > 1 else str(path)
@@ -165,7 +169,7 @@ def _lines(path: Path, text: str, error: json.JSONDecodeError) -> list[Any]:
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     try:
         json.loads(lines[0][1])
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         cut = error.pos >= len(text.rstrip()) - 1 or "Unterminated" in error.msg
         why = "ends in the middle: it was cut off" if cut else f"is no JSON: {error.msg}"
         raise ResultError(f"{path}:{error.lineno}: column {error.colno}: {why}") from None
@@ -173,7 +177,8 @@ def _lines(path: Path, text: str, error: json.JSONDecodeError) -> list[Any]:
     for number, line in lines:
         try:
             values.append(json.loads(line))
-        except json.JSONDecodeError as problem:
+        except (ValueError, RecursionError) as found:
+            problem = found if isinstance(found, json.JSONDecodeError) else json.JSONDecodeError(str(found), line, 0)
             why = "ends in the middle: it was cut off" if number == lines[-1][0] else f"is no JSON: {problem.msg}"
             raise ResultError(f"{path}:{number}: column {problem.colno}: {why}") from None
     return values

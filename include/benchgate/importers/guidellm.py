@@ -19,6 +19,7 @@ from benchgate.records import Percentiles
 from benchgate.request_record import CUT_OFF, RequestRecord
 
 NAME = "guidellm"
+KEYS = ("benchmarks",)
 _LATENCIES = {
     "ttft_ms": ("time_to_first_token_ms", 1.0),
     "ttfv_ms": ("time_to_first_output_token_ms", 1.0),
@@ -30,7 +31,7 @@ _LATENCIES = {
 def recognises(first: Document, path: Path) -> bool:
     """A list of benchmarks of the type that only this client writes."""
     del path
-    found = first.values.get("benchmarks")
+    found = first.values.get(KEYS[0])
     if not isinstance(found, list) or not found or not isinstance(found[0], dict):
         return False
     metadata = first.values.get("metadata")

@@ -33,7 +33,7 @@ def read_result(path: str | Path, format: str = "auto") -> ImportedRun:
     reader = _READERS[name]
     if format != "auto" and not reader.recognises(documents[0], file):
         seen = _candidates(documents[0], file)
-        hint = f"it looks like one of {seen[0]}" if seen else f"its keys are {_keys(documents[0])}"
+        hint = f"it looks like one of {seen[0]}" if seen else _lacking(format, documents[0])
         raise ResultError(f"{file}: is no result of {format}: {hint}")
     cells = reader.read(documents)
     if not cells:
@@ -58,10 +58,19 @@ def _recognise(first: Document, path: Path) -> str:
         return found[0]
     if "client_name" in first and "metric_definition" in first:
         raise ResultError(f"{path}: is a summary of our own client; it needs no import")
-    raise ResultError(
-        f"{path}: is no result file of {', '.join(_READERS)}: its keys are {_keys(first)}",
-        remedy="give --format to say which client wrote it",
-    )
+    near = max(_READERS, key=lambda name: sum(key in first for key in _READERS[name].KEYS))
+    hint = f"its keys are {_keys(first)}"
+    if any(key in first for key in _READERS[near].KEYS):
+        hint = f"it is nearest to one of {near}, but {_lacking(near, first)}"
+    raise ResultError(f"{path}: is no result file of {', '.join(_READERS)}: {hint}")
+
+
+def _lacking(name: str, first: Document) -> str:
+    """Which keys that every result of a client has are not there."""
+    missing = [key for key in _READERS[name].KEYS if key not in first]
+    if not missing:
+        return f"{', '.join(_READERS[name].KEYS)} holds nothing that it writes"
+    return f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing; its keys are {_keys(first)}"
 
 
 def _keys(document: Document) -> str:

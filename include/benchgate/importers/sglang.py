@@ -18,6 +18,7 @@ from benchgate.records import Percentiles
 from benchgate.request_record import RequestRecord
 
 NAME = "sglang"
+KEYS = ("total_output_tokens_retokenized",)
 CLIENT = "sglang-bench"
 _LATENCIES = {"ttft_ms": "ttft", "tpot_ms": "tpot", "itl_ms": "itl", "e2e_ms": "e2e_latency"}
 
@@ -25,7 +26,7 @@ _LATENCIES = {"ttft_ms": "ttft", "tpot_ms": "tpot", "itl_ms": "itl", "e2e_ms": "
 def recognises(first: Document, path: Path) -> bool:
     """Keys that only this client writes together."""
     del path
-    return "total_output_tokens_retokenized" in first or ("backend" in first and "accept_length" in first)
+    return KEYS[0] in first or ("backend" in first and "accept_length" in first)
 
 
 def read(documents: list[Document]) -> list[ImportedCell]:

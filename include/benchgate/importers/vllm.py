@@ -25,13 +25,14 @@ from benchgate.request_record import RequestRecord
 
 NAME = "vllm"
 CLIENT = "vllm-bench"
+KEYS = ("endpoint_type", "num_prompts", "total_token_throughput")
 _LATENCIES = {"ttft_ms": "ttft", "tpot_ms": "tpot", "itl_ms": "itl", "e2e_ms": "e2el"}
 
 
 def recognises(first: Document, path: Path) -> bool:
     """Keys that only this client writes together."""
     del path
-    return "endpoint_type" in first and "num_prompts" in first and "total_token_throughput" in first
+    return all(key in first for key in KEYS)
 
 
 def read(documents: list[Document]) -> list[ImportedCell]:

@@ -101,20 +101,47 @@ def _ask(request: NeedleRequest, needle: haystack.Needle, prompt: str, post: Pos
         kind = "timeout" if "timed out" in str(error).lower() else "connect"
         return _result(needle, None, "", started, kind, str(error))
     text = raw.decode("utf-8", "replace")
-    try:
-        answer = json.loads(text)
-    except ValueError:
-        answer = None
-    if status >= 400 or not isinstance(answer, dict) or "choices" not in answer:
+    answer = _parsed(text)
+    message = _message_in(answer)
+    if status >= 400 or message is None:
         default = "bad_response" if status < 400 else "http_5xx" if status >= 500 else "http_4xx"
         kind = classify(text, default)
-        return _result(needle, None, "", started, kind, text)
-    tokens = (answer.get("usage") or {}).get("prompt_tokens")
-    message = (answer["choices"] or [{}])[0].get("message") or {}
-    content = message.get("content") or ""
+        return _result(needle, None, "", started, kind, text or f"HTTP {status} with an empty body")
+    content = _text(message.get("content"))
     empty = None if content.strip() else "empty_completion"
-    said = content or message.get("reasoning") or message.get("reasoning_content") or ""
-    return _result(needle, tokens, said, started, empty, None, visible=content)
+    said = content or _text(message.get("reasoning")) or _text(message.get("reasoning_content"))
+    return _result(needle, _used(answer), said, started, empty, None, visible=content)
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    """A JSON object, empty where the text is none: what a server sends may be anything."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _message_in(answer: dict[str, Any]) -> dict[str, Any] | None:
+    """The message of the first choice; None when the answer has another shape than that of a chat."""
+    choices = answer.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
+    return message if isinstance(message, dict) else None
+
+
+def _used(answer: dict[str, Any]) -> int | None:
+    """Prompt tokens by the server's usage; None where it does not say."""
+    usage = answer.get("usage")
+    return _count(usage.get("prompt_tokens")) if isinstance(usage, dict) else None
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**40 else None
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _result(
@@ -150,16 +177,17 @@ def counter_of(model: str, post: Post) -> Callable[[str], int]:
     """
 
     def templated(text: str) -> int:
-        return int(_json(post, "/tokenize", {"model": model, "messages": _messages(text)})["count"])
+        return _counted(_json(post, "/tokenize", {"model": model, "messages": _messages(text)}).get("count"))
 
     def plain(text: str) -> int:
-        return len(_json(post, "/tokenize", {"content": text, "add_special": False})["tokens"])
+        tokens = _json(post, "/tokenize", {"content": text, "add_special": False}).get("tokens")
+        return _counted(len(tokens) if isinstance(tokens, list) else None)
 
     sample = "The harbour office wrote a short note."
     for count in (templated, plain):
         try:
             tokens = count(sample)
-        except (BenchgateError, OSError, ValueError, KeyError, TypeError):
+        except (BenchgateError, OSError):
             continue
         if tokens <= 0:
             continue
@@ -187,16 +215,23 @@ def _json(post: Post, path: str, body: dict[str, object]) -> dict[str, Any]:
     status, raw = post(path, json.dumps(body).encode(), 120.0)
     if status != 200:
         raise BenchgateError(f"{path} answered {status}")
-    answer = json.loads(raw)
-    if not isinstance(answer, dict):
-        raise BenchgateError(f"{path} answered no object")
+    answer = _parsed(raw.decode("utf-8", "replace"))
+    if not answer:
+        raise BenchgateError(f"{path} answered no JSON object: {raw[:80]!r}")
     return answer
+
+
+def _counted(value: object) -> int:
+    count = _count(value)
+    if count is None:
+        raise BenchgateError(f"/tokenize answered no count of tokens: {str(value)[:80]}")
+    return count
 
 
 def _prompt_tokens(model: str, post: Post, text: str) -> int | None:
     """Prompt tokens of one chat, as the server's usage says; None when it does not say."""
     body = {"model": model, "messages": _messages(text), "max_tokens": 1, "temperature": 0}
     try:
-        return int(_json(post, "/v1/chat/completions", body)["usage"]["prompt_tokens"])
-    except (OSError, ValueError, KeyError, TypeError, BenchgateError):
+        return _used(_json(post, "/v1/chat/completions", body))
+    except (OSError, BenchgateError):
         return None

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 from urllib.parse import urlsplit
 
+from benchgate.client.datasets.sharegpt import DatasetError, check_beginning
 from benchgate.errors import SeedError
 from benchgate.names import slug
 from benchgate.records import SeedFact
@@ -52,6 +53,10 @@ def _from_path(dataset: str) -> SeedFact:
     path = Path(dataset).expanduser().resolve()
     if not path.is_file():
         raise SeedError(f"dataset {dataset}: there is no file {path}", remedy="correct dataset of the workload")
+    try:
+        check_beginning(str(path))
+    except DatasetError as error:
+        raise SeedError(error.message, remedy=error.remedy or "correct dataset of the workload") from None
     return _fact(dataset, path, f"path {path}")
 
 

@@ -208,7 +208,7 @@ class CampaignSpec(Model):
     gates: Gates = Gates()
     limits: ServerLimits = ServerLimits()
     approvals: Approvals = Approvals()
-    keep_requests_nights: int = Field(30, ge=0)
+    keep_requests_nights: int = Field(30, ge=0, le=36_500)
     sources: list[str] = []  # ids in sources.yaml
     baseline: str | None = None  # the arm that comparisons divide by; None: the first
     shm_size_gib: float | None = Field(None, gt=0)  # None: host IPC

@@ -198,7 +198,7 @@ def _launch(run: CampaignRun, key: str, options: DriverOptions, say: Say, over: 
         go_on()
         readiness.wait_ready(run, key, say=say)
         proving.prove(run, key, say=say)
-        needles.check_needles(run, key, say=say)
+        _check_needles(run, key, say, over)
         for cell in measuring_order(run.cells_of(key)):
             go_on()
             say(f"{cell.cell}:")
@@ -215,6 +215,15 @@ def _launch(run: CampaignRun, key: str, options: DriverOptions, say: Say, over: 
         say(f"{type(error).__name__}: {error}")
     finally:
         launching.stop_server(run, key, say=say)
+
+
+def _check_needles(run: CampaignRun, key: str, say: Say, over: threading.Event) -> None:
+    """A needle that an interruption took away was not lost by the server: such a check did not end."""
+    try:
+        needles.check_needles(run, key, say=say)
+    finally:
+        if over.is_set():
+            run.update_launch(key, needle=None)
 
 
 def _beside(run: CampaignRun, key: str, command: str, say: Say) -> None:

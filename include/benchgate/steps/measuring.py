@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from benchgate.client.config import EXIT_NOTHING_SUCCEEDED
 from benchgate.client.requests_file import read_requests
 from benchgate.engines import get_engine
 from benchgate.errors import BenchgateError, MeasureFailed
@@ -24,8 +25,8 @@ from benchgate.steps.log_tail import LogTail
 from benchgate.steps.server_metrics import MetricsWatch
 from benchgate.steps.watching import ClientWatch
 
-_MARGIN_S = 300.0  # start-up and prompts that are made; the warm-up may take as long as the window
 RunClient = Callable[..., int]
+_MARGIN_S = 300.0  # start-up and prompts that are made; the warm-up may take as long as the window
 
 
 def why_not_measured(run: CampaignRun, launch_key: str) -> str | None:
@@ -54,13 +55,13 @@ def why_not_measured(run: CampaignRun, launch_key: str) -> str | None:
 def measure_cell(run: CampaignRun, cell_key: str, *, client: RunClient | None = None, say: Say = print) -> CellRecord:
     """Measure one planned cell; a cell that was not warm is measured once more, and the second result counts.
 
-    Raises:
     Args:
         run: the campaign run.
         cell_key: of a planned cell.
         client: runs the load generator instead of the host's own ``run_client``; the host goes before its arguments.
         say: takes what a person should read.
 
+    Raises:
         MeasureFailed: there is no result. The cell is recorded as failed, with the reason.
     """
     cell = next((planned for planned in run.ledger.cells if planned.cell == cell_key), None)
@@ -126,7 +127,8 @@ def _measure(run: CampaignRun, cell: PlannedCell, say: Say, client: RunClient | 
                 timeout_s=2 * workload.max_seconds + workload.ramp_seconds + _MARGIN_S,
                 mounts=[Mount(mount.source, mount.target) for mount in seeds.mounts],
             )
-        if code != 0 or not (output / "summary.json").is_file():
+        # a cell whose requests all failed has a result: its gates say what that is worth
+        if code not in (0, EXIT_NOTHING_SUCCEEDED) or not (output / "summary.json").is_file():
             said = "; ".join(watch.tail[-3:]) or "it said nothing"
             raise MeasureFailed(f"{cell.cell}: the load generator ended with exit code {code}: {said}")
         summary = CellSummary.model_validate_json((output / "summary.json").read_text())

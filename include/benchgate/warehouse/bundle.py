@@ -159,6 +159,6 @@ def read_bundle(
         gates=gates,
         seeds=[host for host in seeds if host is not None],
         approvals=approvals,
-        requests={cell: path for cell, path in files.items() if path.exists()},
+        requests={cell: path for cell, path in files.items() if store.exists(path)},
         expectation=expectation,
     )

@@ -114,8 +114,17 @@ def translated(url: URL) -> Iterator[None]:
 
 
 def _make_folder(path: Path) -> None:
+    """The folder of a new warehouse: made inside our own home, expected to be there anywhere else.
+
+    A URL with a typing mistake would otherwise begin an empty warehouse beside the true one.
+    """
+    folder = path.parent
+    if not folder.is_dir() and not folder.absolute().is_relative_to(settings.home()):
+        raise WarehouseError(
+            f"there is no folder {folder} for the warehouse {path}", remedy=f"correct the URL, or: mkdir -p {folder}"
+        )
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WarehouseError(
             f"the folder of the warehouse {path} cannot be made: {error.strerror}",

@@ -192,3 +192,27 @@ def test_any_value_replaced_by_anything_is_read_or_refused_and_never_crashes(
         outcome = str(error)
 
     assert outcome in ("vllm-bench", "sglang-bench", "aiperf", "guidellm") or str(target) in outcome
+
+
+@pytest.mark.parametrize("key", ["num_prompts", "endpoint_type", "total_token_throughput"])
+def test_the_key_that_is_missing_is_named(key: str, tmp_path: Path) -> None:
+    target = changed(tmp_path, "vllm/detailed.json", lambda values: values.pop(key))
+
+    assert f"nearest to one of vllm, but {key} is missing" in message(target)
+    assert f"is no result of vllm: {key} is missing" in message(target, "vllm")
+
+
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "1e308", "-1", "1" + "0" * 5000])
+def test_a_number_that_nothing_can_measure_is_refused(number: str, tmp_path: Path) -> None:
+    text = (FILES / "vllm/detailed.json").read_text()
+    duration = json.loads(text)["duration"]
+    target = tmp_path / "huge.json"
+    target.write_text(text.replace(f'"duration": {duration!r}', f'"duration": {number}'))
+
+    assert "duration" in message(target) or "cannot be read" in message(target)
+
+
+def test_brackets_without_end_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text('{"a":' + "[" * 100_000)
+
+    assert "cannot be read" in message(tmp_path / "deep.json")

@@ -62,6 +62,27 @@ def read_sharegpt(path: str, *, allow_truncated: bool = False) -> ShareGptFile:
     return result
 
 
+def check_beginning(path: str) -> None:
+    """Look at the first conversation alone, which tells a foreign file at once.
+
+    Raises:
+        DatasetError: there is none, or the file is of another kind. A file that is cut off later passes.
+    """
+    import ijson
+
+    try:
+        with Path(path).open("rb") as handle:
+            prefix = _prefix_of(handle, path)
+            for entry in ijson.items(handle, prefix, multiple_values=prefix == ""):
+                _turns_of(entry, path, 0)
+                return
+    except OSError as error:
+        raise DatasetError(f"dataset {path} cannot be read: {error.strerror or error}") from None
+    except ijson.JSONError as error:
+        raise DatasetError(f"dataset {path} is no valid JSON: {str(error).splitlines()[0]}") from None
+    raise DatasetError(f"dataset {path} holds no conversations", remedy="it must be a list of ShareGPT entries")
+
+
 def _read(handle: BinaryIO, path: str, result: ShareGptFile, allow_truncated: bool) -> None:
     import ijson  # 30 ms, and only this dataset needs it
 
@@ -110,7 +131,9 @@ def _turns_of(entry: Any, path: str, number: int) -> list[Any]:
     if isinstance(entry, dict):
         turns = next((entry[key] for key in ("conversations", "conversation", "messages") if key in entry), None)
     if not isinstance(turns, list):
-        kind = f"an object with {', '.join(list(entry)[:6])}" if isinstance(entry, dict) else type(entry).__name__
+        kind = type(entry).__name__
+        if isinstance(entry, dict):
+            kind = f"an object with {', '.join(list(entry)[:6])}" if entry else "an empty object"
         raise DatasetError(
             f"dataset {path} is no ShareGPT file: entry {number} is {kind}, without a list of conversations",
             remedy='entries look like {"conversations": [{"from": "human", "value": ".."}, {"from": "gpt", ..}]}',
