@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from benchgate.engines.base import LogFacts
 from benchgate.engines.failures import Crash, FailureWords, RootCause
 from benchgate.engines.log_reader import LineFilter, LogLine, RawLine, evidence, lines_with
-from benchgate.engines.proofs import Fact, Sightings
+from benchgate.engines.proofs import MAX_RANKS, Fact, Sightings
 from benchgate.records import Evidence
 
 MAX_WARNINGS = 50
 MAX_WARNINGS_OF_A_KIND = 10
 _TRACEBACK = ("Traceback (most recent call last)", "Error", "Exception", "OutOfMemory")
 _NEAR = ("pin_memory", "cudaHost", "cudaMallocHost")  # traceback frames that FailureWords.near looks for
+_OF_THE_DRAFT = {"moe_kernel": "draft_moe_kernel", "attention_backend": "draft_attention_backend"}
 Finish = Callable[[Sightings, list[Evidence]], None]
 
 
@@ -57,6 +58,8 @@ class Words:
         warnings: lines a person should see beside the proofs.
         compiling: kernels compiled (or tuned) in a line that only counts while requests are served.
         bulk: literals of the lines that make its log long and say nothing to us (requests answered, throughput).
+        draft_begins, draft_ends: between them a process loads the model that drafts; the kernels it then names are kept
+            apart, as ``draft_moe_kernel`` and so on.
         finish: works out what several lines say together (how a pool's size was formed, two kernels claimed).
     """
 
@@ -68,6 +71,8 @@ class Words:
     compiling: tuple[Said, ...] = ()
     finish: Finish | None = None
     bulk: tuple[str, ...] = ()
+    draft_begins: tuple[Said, ...] = ()
+    draft_ends: tuple[Said, ...] = ()
     filter: LineFilter = field(init=False, compare=False, repr=False)
     serving_filter: LineFilter = field(init=False, compare=False, repr=False)
 
@@ -77,7 +82,7 @@ class Words:
             *(failure.words for failure in self.failures if failure.while_serving or failure.denies_ready),
             *self.crash.engine_died,
             *self.crash.stopping,
-            *(item.words for item in (*self.ready, *self.warnings, *self.compiling)),
+            *(item.words for item in (*self.ready, *self.warnings, *self.compiling, *self.draft_begins)),
         }
         starting = {*(failure.words for failure in self.failures), *_NEAR, *_TRACEBACK}
         object.__setattr__(self, "filter", LineFilter(always | starting, self.bulk))
@@ -92,6 +97,7 @@ def parse(words: Words, lines: Iterable[RawLine]) -> LogFacts:
     facts = list(words.facts)
     warnings: list[Evidence] = []
     kinds: Counter[str] = Counter()
+    drafting: set[str] = set()
     ready = False
     count = 0
 
@@ -103,7 +109,8 @@ def parse(words: Words, lines: Iterable[RawLine]) -> LogFacts:
         if isinstance(line, int):
             count = line
             continue
-        seen.look(line, facts)
+        _follow_draft(words, line, drafting)
+        seen.look(line, facts, names=_OF_THE_DRAFT if line.process in drafting else {})
         cause.look(line, ready=ready)
         if not ready and any(item.in_line(line) for item in words.ready):
             ready = True
@@ -121,6 +128,14 @@ def parse(words: Words, lines: Iterable[RawLine]) -> LogFacts:
     if words.finish is not None:
         words.finish(seen, warnings)
     return LogFacts(proofs=seen.proofs(), warnings=warnings, ready=ready, failure=cause.answer(), lines=count)
+
+
+def _follow_draft(words: Words, line: LogLine, drafting: set[str]) -> None:
+    """Keep account of the processes that are loading a model that drafts."""
+    if any(item.in_line(line) for item in words.draft_begins) and len(drafting) < MAX_RANKS:
+        drafting.add(line.process)
+    elif drafting and any(item.in_line(line) for item in words.draft_ends):
+        drafting.discard(line.process)
 
 
 def compile_events(words: Words, lines: Iterable[RawLine]) -> list[Evidence]:

@@ -7,7 +7,7 @@ unknown is never zero and never "as requested".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -109,8 +109,8 @@ class Sightings:
     over_ranks: dict[str, Ranks] = field(default_factory=dict)
     order: int = 0
 
-    def look(self, line: LogLine, facts: list[Fact]) -> None:
-        """Record what ``line`` states of ``facts``."""
+    def look(self, line: LogLine, facts: list[Fact], *, names: Mapping[str, str]) -> None:
+        """Record what ``line`` states of ``facts``, under another name for those in ``names``."""
         for fact in facts:
             if fact.words not in line.text:
                 continue
@@ -118,8 +118,9 @@ class Sightings:
             value = fact.read(match) if match else None
             if match is None or value is None:
                 continue
-            self.over_ranks[fact.name] = fact.ranks
-            self.add(fact.name, value, line, match.start(), precedence=fact.precedence, keep=fact.keep)
+            name = names.get(fact.name, fact.name)
+            self.over_ranks[name] = fact.ranks
+            self.add(name, value, line, match.start(), precedence=fact.precedence, keep=fact.keep)
 
     def add(
         self, name: str, value: Value, line: LogLine, start: int, *, precedence: int = 0, keep: Keep = Keep.FIRST
@@ -181,6 +182,14 @@ class Sightings:
         if how is Ranks.SUM:
             return self.total(name)
         return self.largest(name) if how is Ranks.LARGEST else self.first(name)
+
+    def say_whose(self, name: str, meaning: str) -> None:
+        """Add fact ``meaning``: whether ``name`` is of the only GPU that says it, or the largest of several ranks'."""
+        kept = self.together(name)
+        if kept is not None:
+            ranks = len(self.ranks(name))
+            whose = "one_gpu" if ranks == 1 else f"largest_of_{ranks}_ranks"
+            self.by_name[meaning] = {None: replace(kept, value=whose)}
 
     def proofs(self) -> dict[str, Proof]:
         """One proof a fact, ranks taken together as the fact says. Names that begin with ``_`` are for ``finish``."""

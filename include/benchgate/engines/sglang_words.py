@@ -130,6 +130,7 @@ _CRASH = Crash(
 def finish(seen: Sightings, warnings: list[Evidence]) -> None:
     """What several lines say together: the pool's meaning, missing ranks, another kernel than requested."""
     _pool(seen, warnings)
+    seen.say_whose("memory_reserved_gib", "memory_reserved_meaning")
     _weights(seen)
     kernel, asked = seen.first("moe_kernel"), seen.first("moe_kernel_requested")
     if kernel and asked and asked.value != "auto" and kernel.precedence > _ASKED:

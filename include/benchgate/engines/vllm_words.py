@@ -42,7 +42,7 @@ _BOUND, _CHOSEN, _PHRASE = 30, 20, 10
 
 _MOE = (
     # The class that was bound in the end. Logged by every version that has kernel classes.
-    Fact("moe_kernel", "Experts", r"\bUsing '?(\w*Experts\w*)", _kernel, _BOUND, Keep.LAST),
+    Fact("moe_kernel", "Experts", r"\bUsing '?(\w*Experts\w*)", _kernel, _BOUND, Keep.FIRST),
     Fact("moe_kernel", "MoEMethod", r"\bUsing (\w*(?:Marlin|Flydsl|RDNA3)\w*MoEMethod)\b(?! \(emulation)", _kernel, _CHOSEN, Keep.LAST),
     Fact("moe_kernel", "emulation backend requested", r"\bUsing \w*MoEMethod \((emulation) backend requested\)", _kernel, _CHOSEN, Keep.LAST),
     # The backend that was chosen: Using 'MARLIN' Mxfp4 MoE backend. / Using TRITON_MONOLITHIC Mxfp4 MoE backend out of
@@ -207,6 +207,7 @@ def kv_meaning(
 def finish(seen: Sightings, warnings: list[Evidence]) -> None:
     """What several lines say together: the KV pool and its meaning, missing ranks, another kernel than requested."""
     _pool(seen, warnings)
+    seen.say_whose("memory_reserved_gib", "memory_reserved_meaning")
     kernel, requested = seen.first("moe_kernel"), seen.first("moe_kernel_requested")
     if kernel and requested and str(requested.value) != "auto":
         asked = moe_kernel_or_name(str(requested.value))
@@ -286,5 +287,7 @@ WORDS = Words(
         said("DeepGEMM JIT", r"DeepGEMM JIT Compiling"),
     ),
     bulk=('HTTP/1.1" 200', "Avg prompt throughput"),
+    draft_begins=(said("Loading drafter model"),),
+    draft_ends=(said("Model loading took"),),
     finish=finish,
 )
