@@ -48,6 +48,7 @@ def _environment() -> jinja2.Environment:
         autoescape=True,  # for every template, whatever its name ends in
         undefined=jinja2.StrictUndefined,
         finalize=words.visible,
+        auto_reload=False,  # templates as old as the code that fills them
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -65,6 +66,7 @@ def _environment() -> jinja2.Environment:
     environment.filters.update(
         moment=words.moment,
         clock=words.clock,
+        short=words.short,
         day=words.day,
         duration=words.duration,
         number=tables.number,

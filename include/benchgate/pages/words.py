@@ -94,6 +94,11 @@ def _named(found: str) -> str:
     return "" if len(found) > 1 else f"⟨U+{ord(found):04X}⟩"
 
 
+def short(text: str | None, most: int = 300) -> str | None:
+    """The beginning of a text, for a place that leads to the whole of it."""
+    return text if text is None or len(text) <= most else f"{text[:most].rstrip()} …"
+
+
 def seconds_between(start: Any, end: Any) -> float | None:
     """Seconds from one moment to another; None when either is unknown or no time."""
     first, last = iso(start), iso(end)

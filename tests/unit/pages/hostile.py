@@ -25,11 +25,12 @@ from benchgate.warehouse.bundle import RunBundle
 from benchgate.warehouse.load import load_run
 from tests.support.runs import campaign, cell_record, launch_record, ledger_of, run_record, summary
 
-# an element that loads, a script, an attribute that ends, template code, a direction change, a very long word
+# an element that loads, a script, an attribute that ends, template code, a direction change, a NUL, a terminal's colour
 NASTY = (
     "<img src=x onerror=alert(1)><script>alert(2)</script>\"'`{{7*7}}{% raw %}</code></textarea>"
-    "\u202eevil\u202c\x1b[31m' OR 1=1;-- javascript:alert(3) " + "W" * 200
+    "\u202eevil\u202c\x00\x1b[31m' OR 1=1;-- javascript:alert(3) \u0634\u0631\u064a\u0631 " + "W" * 200
 )
+LONG = NASTY + "W" * 10_000  # where a server, a log or a model may say as much as it likes
 RUN_ID = "manual__hostile"
 CAMPAIGN = "hostile"
 
@@ -39,7 +40,7 @@ def hostile_bundle() -> RunBundle:
     spec = campaign(campaign=CAMPAIGN, description=NASTY, repeats=1)
     ledger = ledger_of(spec, f"{CAMPAIGN}.{RUN_ID}")
     ready, dead = ledger.launches
-    line = Evidence(line=7, text=NASTY)
+    line = Evidence(line=7, text=LONG)
     needles = NeedleCheck(
         requested_context_tokens=64,
         results=[
@@ -48,10 +49,10 @@ def hostile_bundle() -> RunBundle:
                 context_tokens=60,
                 asked=NASTY,
                 expected=NASTY,
-                answered=NASTY,
+                answered=LONG,
                 found=False,
                 error_kind="bad_response",
-                error_message=NASTY,
+                error_message=LONG,
             )
         ],
     )
@@ -81,7 +82,7 @@ def hostile_bundle() -> RunBundle:
             proofs=[],
             needle=None,
             fingerprint=None,
-            failure=Failure(kind=FailureKind.UNKNOWN, reason=NASTY, evidence=line),
+            failure=Failure(kind=FailureKind.UNKNOWN, reason=LONG, evidence=line),
         ),
     ]
     measured = summary(
@@ -91,7 +92,7 @@ def hostile_bundle() -> RunBundle:
         warm_reason=NASTY,
         errors=3,
         error_kinds={"stream_error": 3},
-        error_groups=[ErrorGroup(kind="stream_error", count=3, near_cap=0, sample=NASTY)],
+        error_groups=[ErrorGroup(kind="stream_error", count=3, near_cap=0, sample=LONG)],
         notes=[NASTY],
         client_version=NASTY,
         ttft_ms=None,
@@ -115,7 +116,7 @@ def hostile_bundle() -> RunBundle:
         gates=GateResult(verdicts=_verdicts(ready.launch, cells[0].cell), quarantine=[], outcomes=_outcomes(ledger)),
         seeds=[HostSeeds(host=ready.host, facts=[SeedFact(kind="model", name=NASTY, digest=NASTY, source=NASTY)])],
         approvals=[Approval(point="regression", approved=False, by=NASTY, at="2026-11-30T04:00:00Z", note=NASTY)],
-        expectation=(False, [NASTY]),
+        expectation=(False, [LONG]),
     )
 
 
@@ -169,4 +170,4 @@ def _verdicts(launch: str, cell: str) -> list[Verdict]:
 
 def _outcomes(ledger: Any) -> list[CellOutcome]:
     states = {ledger.launches[0].launch: EndState.UNPUBLISHABLE, ledger.launches[1].launch: EndState.NOT_RUN}
-    return [CellOutcome(cell=cell.cell, state=states[cell.launch], reason=NASTY) for cell in ledger.cells]
+    return [CellOutcome(cell=cell.cell, state=states[cell.launch], reason=LONG) for cell in ledger.cells]

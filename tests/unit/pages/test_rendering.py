@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy.engine import Connection
 
 from benchgate.pages import render as rendering
+from benchgate.pages import words
 from benchgate.pages.links import Links
 from benchgate.pages.render import ASSETS, CONTENT_SECURITY_POLICY, as_json, asset, asset_version, render
 from tests.unit.pages.every_page import page, views
@@ -118,6 +119,38 @@ def test_hostile_words_are_shown_as_they_are(connection: Connection) -> None:
     for name in ("run", "launch", "cell", "not_run"):
         assert "<img src=x onerror=alert(1)><script>alert(2)</script>" in shown[name], name
         assert "{{7*7}}" in shown[name], name
+
+
+def test_no_text_acts_on_the_text_around_it(pages: list[tuple[str, Any, Tree]]) -> None:
+    acting = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+    for name, _, tree in pages:
+        assert not acting.search("".join(tree.text)), name
+        assert not [value for _, attributes in tree.tags for value in attributes.values() if acting.search(value or "")]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[1;31mERROR\x1b[0m: no", "ERROR: no"),
+        ("\x1b]0;title\x07rest", "rest"),
+        ("a\x00b", "a\u27e8U+0000\u27e9b"),
+        ("user\u202etxt.exe", "user\u27e8U+202E\u27e9txt.exe"),
+        ("\ud800", "\u27e8U+D800\u27e9"),
+        ("tab\tline\nend", "tab\tline\nend"),
+        ("\u0634\u0631", "\u0634\u0631"),
+        (7, 7),
+        (None, None),
+    ],
+)
+def test_what_cannot_be_seen_is_named(text: object, shown: object) -> None:
+    assert words.visible(text) == shown
+
+
+def test_a_list_shows_the_beginning_of_a_long_reason(connection: Connection) -> None:
+    found = dict(views(connection, "hostile", "manual__hostile"))
+
+    assert len("".join(_tree(page("campaigns", found["campaigns"])).text)) < 5_000
+    assert "W" * 5_000 in page("run", found["run"])
 
 
 def test_an_unknown_number_is_a_dash(connection: Connection) -> None:

@@ -42,10 +42,10 @@ function replacePart(old, fresh) {
   const open = [...old.querySelectorAll("details")].map((one) => one.open);
   const focused = old.contains(document.activeElement) ? document.activeElement : null;
   const address = focused && (focused.id ? `#${CSS.escape(focused.id)}` : focused.href && `a[href="${CSS.escape(focused.getAttribute("href"))}"]`);
-  const scrolled = [...old.querySelectorAll(".scroll")].map((one) => one.scrollLeft);
+  const scrolled = [...old.querySelectorAll(".scroll, .tail")].map((one) => [one.scrollLeft, one.scrollTop]);
   old.replaceChildren(...fresh.childNodes);
   [...old.querySelectorAll("details")].forEach((one, place) => { if (open[place]) one.open = true; });
-  [...old.querySelectorAll(".scroll")].forEach((one, place) => { if (scrolled[place]) one.scrollLeft = scrolled[place]; });
+  [...old.querySelectorAll(".scroll, .tail")].forEach((one, place) => { if (scrolled[place]) [one.scrollLeft, one.scrollTop] = scrolled[place]; });
   if (address) old.querySelector(address)?.focus({ preventScroll: true });
 }
 
