@@ -24,7 +24,7 @@ URL = ("bench", "--base-url", "http://127.0.0.1:9")
         (["--prompt-tokens", "5", "--num-prompts", "1", "--extra-body", "[1]"], "must be a JSON object"),
         (["--prompt-tokens", "5", "--num-prompts", "1", "--goodput", "foo:1"], "'foo:1' is no limit"),
         (["--prompt-tokens", "5", "--num-prompts", "1", "--processes", "some"], "must be a number or auto"),
-        (["--prompt-tokens", "5", "--num-prompts", "1", "--repeats", "0"], "--repeats must be at least 1"),
+        (["--prompt-tokens", "5", "--num-prompts", "1", "--output", "/dev/null/x"], "--output /dev/null/x cannot"),
         (["--prompt-tokens", "5", "--num-prompts", "1", "--output", "/proc/none"], "--output /proc/none cannot"),
         (
             ["--prompt-tokens", "5", "--num-prompts", "1", "--concurrency", "1", "--request-rate", "1"],
