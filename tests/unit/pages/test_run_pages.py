@@ -14,6 +14,7 @@ from benchgate.pages.launch_page import launch_page
 from benchgate.pages.run_rows import find_run
 from benchgate.pages.run_view import DagRunState, Pending, run_view
 from benchgate.pages.task_ids import subject_of_task
+from benchgate.warehouse.values import clean_text
 from tests.unit.pages.conftest import NIGHTS
 from tests.unit.pages.fabricated import night, run_id_of
 from tests.unit.pages.hostile import LONG, NASTY
