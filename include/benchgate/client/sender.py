@@ -137,6 +137,7 @@ class Sender:
         self._sweeper = None
         if not self._in_flight:
             return
+        self.pool.parse()
         now = monotonic()
         for flight in list(self._in_flight.values()):
             exchange = flight.exchange
@@ -157,7 +158,8 @@ class Sender:
         exchange = flight.exchange
         if exchange.future.done():
             return
-        self._drain.finish(exchange)  # what has already arrived counts
+        self.pool.parse()  # what has already arrived counts
+        self._drain.finish(exchange)
         if exchange.future.done():
             return
         flight.ended_by = why
@@ -166,6 +168,7 @@ class Sender:
 
     def running_events(self) -> int:
         """Token events of the answers in flight, for the progress line."""
+        self.pool.parse()
         return sum(exchange.answer.events for exchange in self._in_flight)
 
     def close(self) -> None:

@@ -12,10 +12,15 @@ from typing import Any
 
 from orjson import JSONDecodeError, loads
 
+from benchgate.client.wire.alike import Alike
 from benchgate.client.wire.faults import error_in
 from benchgate.client.wire.sse import NamedEvent
 
 _TOKEN_FREE_FINISH = ("error", "abort")  # finish reasons by which an engine says that it gave up
+
+_TEXT_FIELDS = ("content", "refusal", "reasoning", "reasoning_content", "tool_calls", "function_call")
+_CHANNELS = ("content", "reasoning", "reasoning_content")
+_VISIBLE = ("content", "text")
 
 
 def parse_json(payload: bytes) -> Any:
@@ -74,6 +79,7 @@ class Answer:
     """Collects one answer. ``on_event`` is called for the data of each event, with the time its last byte was read."""
 
     __slots__ = (
+        "_alike",
         "bad_event",
         "cached_tokens",
         "completion_tokens",
@@ -104,6 +110,7 @@ class Answer:
         self.first_visible_at: float | None = None
         self.last_at: float | None = None
         self.gaps = array("f")
+        self._alike = Alike()
         self.finish_reason: str | None = None
         self.error: str | None = None  # first error frame
         self.bad_event: str | None = None  # first event that is no JSON object
@@ -141,6 +148,7 @@ class Answer:
             if chunk.get("error"):
                 self._fail(chunk, payload)
                 return
+            alone = len(choices) == 1 and not chunk.get("usage")
             for choice in choices:
                 delta = choice.get("delta")
                 if delta is None:
@@ -148,6 +156,8 @@ class Answer:
                     delta = {"content": choice.get("text")} if "text" in choice else choice.get("message") or {}
                 self._on_delta(delta, at)
                 finish = choice.get("finish_reason")
+                if alone and not finish:
+                    self._learn(payload, choice, delta)
                 if finish:
                     self.finish_reason = finish if type(finish) is str else str(finish.get("type", finish))
         elif not chunk.get("usage") or "error" in chunk or type(payload) is NamedEvent:
@@ -155,6 +165,35 @@ class Answer:
         usage = chunk.get("usage")
         if usage:
             self.take_usage(usage)
+
+    def _learn(self, payload: bytes, choice: dict[str, Any], delta: dict[str, Any]) -> None:
+        """The next event may differ from this one in its text only, if text is all that this one says."""
+        said = [name for name in _TEXT_FIELDS if delta.get(name)]
+        if len(said) == 1 and type(delta[said[0]]) is str and said[0] in _CHANNELS:
+            self._alike.learn(payload, "text" if "text" in choice else said[0], delta[said[0]])
+
+    def on_chunk(self, data: bytes, at: float) -> bool:
+        """Take in one HTTP chunk, if it is one event like the last one but for its text; False if it is not."""
+        text = self._alike.text(data)
+        if text is None or self.last_at is None:
+            return False
+        chars = len(text)
+        if self._alike.channel in _VISIBLE:
+            self.content_events += 1
+            self.content_chars += chars
+            if self.first_visible_at is None:
+                self.first_visible_at = at
+        else:
+            self.reasoning_events += 1
+            self.reasoning_chars += chars
+        self.events += 1
+        self.gaps.append(at - self.last_at)
+        self.last_at = at
+        if chars > self.largest_event_chars:
+            self.largest_event_chars = chars
+        if self.texts is not None:
+            self.texts.append(text)
+        return True
 
     def _on_delta(self, delta: dict[str, Any], at: float) -> None:
         content = delta.get("content") or delta.get("refusal")

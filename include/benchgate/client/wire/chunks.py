@@ -3,6 +3,16 @@
 from __future__ import annotations
 
 
+def chunk_size(digits: bytes) -> int:
+    """The number in front of a chunk; -1 for anything but hexadecimal digits (an extension, a sign, a space)."""
+    if not digits.isalnum():  # int() would also take signs, spaces and underscores
+        return -1
+    try:
+        return int(digits, 16)
+    except ValueError:
+        return -1
+
+
 def sole_event(data: bytes) -> bytes | None:
     """The JSON of the event, when ``data`` is exactly one chunk with exactly one such event; None for all else.
 
@@ -16,11 +26,4 @@ def sole_event(data: bytes) -> bytes | None:
     end = len(data) - 4
     if data.find(b"\n", size + 2) != end or data.find(b"\r", size + 2) != end + 2:
         return None
-    digits = data[:size]
-    if not digits.isalnum():  # int() would also take signs, spaces and underscores
-        return None
-    try:
-        length = int(digits, 16)
-    except ValueError:
-        return None
-    return data[size + 8 : end] if length == end - size else None
+    return data[size + 8 : end] if chunk_size(data[:size]) == end - size else None

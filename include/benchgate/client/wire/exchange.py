@@ -19,6 +19,7 @@ from benchgate.client.wire.sse import BOM, SseDecoder
 
 DONE_GRACE_S = 1.0  # the end of the HTTP message normally comes with [DONE] or right behind it
 FIRST_FIELD = 9  # bytes that tell an event stream from anything else: a byte order mark and "event:"
+EVENT_LIMIT = 64 * 1024 * 1024  # bytes of one event: a server that never ends it must not fill the memory
 BODY_LIMIT = 64 * 1024 * 1024  # bytes kept of an answer that is no event stream
 
 
@@ -106,12 +107,21 @@ class Exchange:
         """Parse the oldest read."""
         self.take(*self.reads.popleft())
 
+    def parse(self) -> None:
+        """Parse every read that waits."""
+        reads = self.reads
+        while reads:
+            self.take(*reads.popleft())
+
     def take(self, at: float, data: bytes) -> None:
         """Parse a read that came at ``at``."""
         self._now = at
         self.read_count += 1
         self.bytes_in += len(data)
         if self._between_chunks:
+            if self.answer.on_chunk(data, at):
+                self.events += 1
+                return
             payload = sole_event(data)
             if payload is not None:
                 self.events += 1
@@ -223,6 +233,9 @@ class Exchange:
         for payload in self._sse.feed(body):  # type: ignore[union-attr]
             self.events += 1
             on_event(payload, now)
+        if self._sse.pending > EVENT_LIMIT:  # type: ignore[union-attr]
+            self._sink = None
+            self._break(f"an event is larger than {EVENT_LIMIT // 2**20} MiB")
         if self.answer.done and self._grace is None:
             # [DONE] ends the answer also where the server then forgets to end the HTTP message
             self._grace = self._loop.call_later(DONE_GRACE_S, self._resolve)

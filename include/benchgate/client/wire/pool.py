@@ -183,6 +183,11 @@ class Pool:
         if len(status.split()) < 2 or not status.split()[1].startswith("2"):
             raise OSError(f"the proxy refused the tunnel: {status}")
 
+    def parse(self) -> None:
+        """Parse what was read and still waits to be parsed."""
+        if self.receiver is not None:
+            self.receiver.parse()
+
     async def close(self) -> None:
         """Close every connection."""
         for task in list(self._spares):

@@ -19,6 +19,8 @@ from benchgate.client.wire.exchange import Exchange
 from benchgate.client.wire.kernel_clock import ANCILLARY, SO_TIMESTAMPNS, KernelClock, ask_for_stamps, unpack
 
 READ_BYTES = 256 * 1024
+PATIENCE = 512  # reads from the middle of streams that may wait to be parsed together, with warm caches ...
+SMALL = 4096  # ... of at most so many bytes each
 A_TURN = 256  # sockets read in one turn of the loop, so that writes and timers have their turn in between
 TOLERANCE_S = 50e-6  # two clocks cannot be read at the same moment
 
@@ -34,6 +36,8 @@ class Receiver:
         self._connections: dict[int, PlainConnection] = {}
         self._buffer = bytearray(READ_BYTES)
         self._clock = KernelClock()
+        self._unparsed: list[Exchange] = []
+        self._waiting = 0  # reads that they have
         self.lag = LagHistogram()  # how long bytes had waited in the kernel when they were read
         self.kernel_stamps = 0  # reads that have the kernel's time
         self.own_stamps = 0  # reads that have the time at which they were read
@@ -67,16 +71,27 @@ class Receiver:
         self._epoll.close()
         self._keeper.close()
 
+    def parse(self) -> None:
+        """Parse what was read and still waits. Whoever wants to know how far an answer is calls this before."""
+        unparsed, self._unparsed, self._waiting = self._unparsed, [], 0
+        for exchange in unparsed:
+            exchange.parse()
+
     def _turn(self) -> None:
-        """Read what is ready, then parse it, then tell of connections that have ended."""
+        """Read what is ready; parse when an answer may have ended or enough has come together.
+
+        A read that ends with an event and its chunk cannot be the end of a chunked answer, which is an empty line. On a
+        core that sleeps between two tokens, parsing each at once costs three times as much as parsing many in a row.
+        """
         ready = self._epoll.poll(0, A_TURN)
         steady = self._clock.compare()
         offset, begun = self._clock.offset, monotonic()
         connections, buffer, buffers = self._connections, self._buffer, (self._buffer,)
-        got: list[tuple[Exchange, float, bytes]] = []
+        unparsed = self._unparsed
+        now: list[Exchange] = []
         ended: list[tuple[PlainConnection, OSError | None]] = []
         oldest = begun
-        own = 0
+        count = own = 0
         for fd, mask in ready:
             connection = connections.get(fd)
             if connection is None:
@@ -86,13 +101,13 @@ class Receiver:
                 if not mask & ~select.EPOLLOUT:
                     continue
             try:
-                count, ancillary, _, _ = connection.receive(buffers, ANCILLARY)
+                size, ancillary, _, _ = connection.receive(buffers, ANCILLARY)
             except (BlockingIOError, InterruptedError):
                 continue
             except OSError as error:
                 ended.append((connection, error))
                 continue
-            if not count:
+            if not size:
                 ended.append((connection, None))
                 continue
             exchange = connection.exchange
@@ -114,14 +129,26 @@ class Receiver:
             if at < oldest:
                 oldest = at
             exchange.last_read_at = at
-            got.append((exchange, at, bytes(buffer[:count])))
-        if got:
+            reads = exchange.reads
+            if not reads:
+                unparsed.append(exchange)
+            data = bytes(buffer[:size])
+            reads.append((at, data))
+            count += 1
+            if data[-4:] != b"\n\n\r\n" or size > SMALL or not exchange.chunked:
+                now.append(exchange)
+        if count:
             self.own_stamps += own
-            self.kernel_stamps += len(got) - own
-            self.lag.note(begun - oldest, len(got))
-            for exchange, at, data in got:
-                exchange.take(at, data)
+            self.kernel_stamps += count - own
+            self._waiting += count
+            self.lag.note(begun - oldest, count)
+        for exchange in now:
+            exchange.parse()
+        if self._waiting >= PATIENCE:
+            self.parse()
         for connection, problem in ended:
+            if connection.exchange is not None:
+                connection.exchange.parse()
             connection.forget()
             connection.lost(problem)
 

@@ -5,6 +5,7 @@ Works on bytes: a UTF-8 character split over two packets is joined again before 
 
 from __future__ import annotations
 
+LINE_COST = 64  # bytes that Python spends on a data line beside its text
 BOM = b"\xef\xbb\xbf"
 
 
@@ -21,15 +22,17 @@ class SseDecoder:
     LF, CRLF and lone CR end a line, as the standard says; several ``data`` lines are joined by LF.
     """
 
-    __slots__ = ("_data", "_line", "_name", "_skip_lf", "clean", "comments")
+    __slots__ = ("_data", "_held", "_line", "_name", "_skip_lf", "clean", "comments", "pending")
 
     def __init__(self) -> None:
         self._line: list[bytes] = []  # pieces of the unfinished last line: joined once, also for a 1 MB event
         self._data: list[bytes] = []  # data lines of the unfinished event
+        self._held = 0  # bytes that the data lines of the unfinished event take
         self._name = b""
         self.clean = True  # nothing is left over from earlier reads
         self._skip_lf = False  # the last read ended in CR: an LF at the start of the next belongs to it
         self.comments = 0
+        self.pending = 0  # bytes kept of an event that is not complete; whoever feeds decides how many are too many
 
     def feed(self, body: bytes) -> list[bytes]:
         """Data of the events that ``body`` completes, in order."""
@@ -54,6 +57,7 @@ class SseDecoder:
         if b"\n" not in body and b"\r" not in body:
             if body:
                 self._line.append(body)
+                self.pending += len(body)
             return []
         text = body
         if self._line:
@@ -76,6 +80,7 @@ class SseDecoder:
                 events.append(self._event())
             else:
                 self._name = b""
+        self.pending = len(rest) + self._held
         return events
 
     def _field(self, line: bytes) -> None:
@@ -86,6 +91,7 @@ class SseDecoder:
             value = value[1:]
         if name == b"data":
             self._data.append(value)
+            self._held += len(value) + LINE_COST
         elif name == b"event":
             self._name = value
         elif not name:
@@ -94,6 +100,7 @@ class SseDecoder:
     def _event(self) -> bytes:
         data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
         self._data = []
+        self._held = 0
         if not self._name:
             return data
         event = NamedEvent(data)
