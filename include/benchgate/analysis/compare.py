@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from benchgate.analysis.cells import MeasuredCell, measures_of, refusals, with_launches
-from benchgate.analysis.effects import Effect, by_placement, design_of, effect_of, unpaired
+from benchgate.analysis.effects import Effect, between_launches, by_placement, design_of, effect_of, unpaired
 from benchgate.analysis.findings import (
     CONFOUNDED,
     INCONCLUSIVE,
@@ -20,9 +20,10 @@ from benchgate.analysis.findings import (
     PlacementEffect,
     UnswappedClaim,
 )
+from benchgate.analysis.launch_noise import NightNoise, launch_noise
 from benchgate.analysis.measures import Measure
 from benchgate.analysis.multiple import FALSE_DISCOVERIES, adjusted
-from benchgate.analysis.shared_noise import NightNoise, at_least_between_nights, moderated
+from benchgate.analysis.shared_noise import moderated
 
 # The client's own error (0.1 %): a smaller effect is never called, however small its interval.
 RESOLUTION = 1e-3
@@ -140,17 +141,23 @@ def _close(rows: Sequence[_Open], nights: Mapping[Series, NightNoise]) -> list[C
             by_metric[(row.comparison.basis, row.measure.name)].append(index)
     for indexes in by_metric.values():
         effects = [effect for index in indexes if (effect := rows[index].effect) is not None]
+        between = launch_noise(_launches_seen(rows[index] for index in indexes))
         for index, effect, estimate in zip(indexes, effects, moderated([e.estimate for e in effects]), strict=True):
             row = rows[index]
             if estimate is not None:
                 blank = row.comparison
-                series = (blank.workload, blank.users, blank.request_rate, row.measure.name)
-                known = at_least_between_nights(
-                    estimate, nights.get(series), len(effect.placements) if effect.two_way else 1
-                )
-                effect = effect.with_estimate(known)
+                known = nights.get((blank.workload, blank.users, blank.request_rate, row.measure.name))
+                effect = effect.with_estimate(between_launches(row.measure, effect, estimate, known, between))
             result[index] = _with_effect(row.comparison, row.measure, effect, row.unswapped)
     return result
+
+
+def _launches_seen(rows: Iterable[_Open]) -> Iterable[tuple[str, int, float | None]]:
+    """What the swapped launches of these comparisons say about the noise between launches."""
+    for row in rows:
+        if row.effect is not None and row.effect.two_way is not None:
+            pair = f"{row.comparison.arm} / {row.comparison.baseline}"
+            yield pair, len(row.effect.placements), row.effect.two_way.launch_variance
 
 
 def _named(
@@ -181,6 +188,8 @@ def _unswapped(
         if declared in pairs and (here, there) != declared:
             continue
         effect = unpaired(CONFOUNDED, (here, there), ours[here], theirs[there])
+        if effect.estimate is not None:
+            effect = effect.with_estimate(between_launches(measure, effect, effect.estimate, None, launch_noise(())))
         low, high, _ = effect.bounds() or (None, None, None)
         claims.append(
             UnswappedClaim(

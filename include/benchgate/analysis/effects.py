@@ -11,6 +11,7 @@ from benchgate.analysis import intervals
 from benchgate.analysis.cells import MeasuredCell
 from benchgate.analysis.findings import CONFOUNDED, PAIRED, SAME_PLACEMENT
 from benchgate.analysis.intervals import Estimate, TwoWay
+from benchgate.analysis.launch_noise import LaunchNoise, NightNoise, with_launches_of_few_nights, with_nights
 from benchgate.analysis.measures import Measure
 
 INTERACTION_LEVEL = 0.05
@@ -25,6 +26,7 @@ class Effect:
     point: float
     estimate: Estimate | None  # None for a single run
     two_way: TwoWay | None = None
+    launches: tuple[int, int] = (1, 1)  # of the baseline and of the arm
 
     @property
     def depends_on_placement(self) -> bool:
@@ -74,14 +76,15 @@ def effect_of(measure: Measure, base: Sequence[MeasuredCell], arm: Sequence[Meas
     common = tuple(sorted(set(ours) & set(theirs)))
     if not common:
         pooled = [v for values in ours.values() for v in values], [v for values in theirs.values() for v in values]
-        return unpaired(CONFOUNDED, tuple(sorted({*ours, *theirs})), *pooled)
+        apart = unpaired(CONFOUNDED, tuple(sorted({*ours, *theirs})), *pooled)
+        return replace(apart, launches=(len(ours), len(theirs)))
     if len(common) == 1:
         return unpaired(SAME_PLACEMENT, common, ours[common[0]], theirs[common[0]])
     fit = intervals.two_way(ours, theirs)
     if fit is None:  # one run on each placement: a paired point, and no knowledge of the noise
         point = sum(_mean(theirs[place]) - _mean(ours[place]) for place in common) / len(common)
         return Effect(PAIRED, common, point, None)
-    return Effect(PAIRED, common, fit.arm.effect, fit.arm, fit)
+    return Effect(PAIRED, common, fit.arm.effect, fit.arm, fit, (len(common), len(common)))
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -93,3 +96,17 @@ def unpaired(design: str, placements: tuple[str, ...], ours: Sequence[float], th
     estimate = intervals.difference(ours, theirs)
     point = _mean(theirs) - _mean(ours)
     return Effect(design, placements, point, estimate)
+
+
+def between_launches(
+    measure: Measure, effect: Effect, estimate: Estimate, nights: NightNoise | None, assumed: LaunchNoise
+) -> Estimate:
+    """``estimate`` of ``effect`` with what differs from launch to launch: known from ``nights``, or ``assumed``.
+
+    Facts of a launch have it in them already. Of error rates nobody knows it, and a rate of 0 is 0 on every launch.
+    """
+    if nights is not None:
+        return with_nights(estimate, nights, effect.launches)
+    if measure.of == "launch" or measure.effect == "difference":
+        return estimate
+    return with_launches_of_few_nights(estimate, assumed, effect.launches)

@@ -106,6 +106,9 @@ class TwoWay:
     placements: dict[str, Estimate]  # each placement minus the first (alphabetically)
     interaction_p: float | None  # small: the arm effect differs between placements. None: cannot be tested
     by_placement: dict[str, Estimate | None]  # arm effect on each placement alone
+    # how much launches differ beyond their repeats' noise, as the variance that explains the interaction; can come out
+    # negative, as an estimate around 0 must. None: cannot be told from the repeats
+    launch_variance: float | None = None
 
 
 def two_way(baseline: Mapping[str, Sequence[float]], arm: Mapping[str, Sequence[float]]) -> TwoWay | None:
@@ -142,7 +145,31 @@ def two_way(baseline: Mapping[str, Sequence[float]], arm: Mapping[str, Sequence[
         placements={place: estimate(1 + j) for j, place in enumerate(common) if j > 0},
         interaction_p=_interaction(common, baseline, arm, float(residual @ residual)),
         by_placement={place: difference(baseline[place], arm[place]) for place in common},
+        launch_variance=_launch_variance(common, baseline, arm, float(residual @ residual)),
     )
+
+
+def _within(
+    common: Sequence[str], baseline: Mapping[str, Sequence[float]], arm: Mapping[str, Sequence[float]]
+) -> tuple[float, int]:
+    """Sum of squares of the repeats around the mean of their launch, and its degrees of freedom."""
+    groups = [side[place] for side in (baseline, arm) for place in common]
+    return sum(float(np.var(group)) * len(group) for group in groups), sum(len(group) - 1 for group in groups)
+
+
+def _launch_variance(
+    common: Sequence[str],
+    baseline: Mapping[str, Sequence[float]],
+    arm: Mapping[str, Sequence[float]],
+    additive: float,
+) -> float | None:
+    """The interaction's mean square is noise of repeats + repeats x variance between launches."""
+    within, freedom = _within(common, baseline, arm)
+    if freedom < 1:
+        return None
+    launches = [len(side[place]) for side in (baseline, arm) for place in common]
+    repeats = len(launches) / sum(1 / count for count in launches)
+    return ((additive - within) / (len(common) - 1) - within / freedom) / repeats
 
 
 def _interaction(
@@ -152,9 +179,7 @@ def _interaction(
     additive: float,
 ) -> float | None:
     """F test of the additive model against one mean for each arm on each placement."""
-    groups = [side[place] for side in (baseline, arm) for place in common]
-    within = sum(float(np.var(group)) * len(group) for group in groups)
-    freedom = sum(len(group) - 1 for group in groups)
+    within, freedom = _within(common, baseline, arm)
     extra = len(common) - 1
     if freedom < 1:
         return None

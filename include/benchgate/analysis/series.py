@@ -10,8 +10,8 @@ from statistics import median
 
 from benchgate.analysis.cells import MeasuredCell, measures_of, with_launches
 from benchgate.analysis.change_points import FEWEST_NIGHTS, noise
+from benchgate.analysis.launch_noise import NightNoise
 from benchgate.analysis.measures import Measure
-from benchgate.analysis.shared_noise import NightNoise
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What comparisons may learn about their noise from each other, and from the nights before.
+"""What comparisons may learn about the noise of their repeats from each other.
 
 Two or three repeats estimate their own noise badly; the other cells of the run, measured by the same metric, know more.
 Each comparison's variance is moved towards a common one, by as much as the variances of the run agree with each other
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy import special
@@ -21,14 +21,6 @@ FEWEST_COMPARISONS = 4
 WEIGHT = 0.25  # of the degrees of freedom that the fit gives the common variance
 CONTRADICTION = 0.10  # chance of this much more noise than the common, below which a comparison stands alone
 _NOTHING = 1e-12  # variance of values that are equal
-
-
-@dataclass(frozen=True)
-class NightNoise:
-    """How much the value of one night scatters between nights, on the additive scale."""
-
-    sigma: float
-    degrees_of_freedom: float
 
 
 def moderated(estimates: Sequence[Estimate | None]) -> list[Estimate | None]:
@@ -80,22 +72,3 @@ def _inverse_trigamma(value: float) -> float:
         if abs(change) < 1e-9 * guess:
             break
     return guess
-
-
-def at_least_between_nights(estimate: Estimate, nights: NightNoise | None, placements: int) -> Estimate:
-    """Widened to the noise between nights, where that is larger.
-
-    Repeats of one launch know nothing of what differs from launch to launch; the nights before do. Two arms that each
-    ran once on every placement differ by it with a standard error of sigma x sqrt(2 / placements).
-    """
-    if nights is None:
-        return estimate
-    error = nights.sigma * math.sqrt(2 / max(placements, 1))
-    if error <= estimate.standard_error:
-        return estimate
-    return replace(
-        estimate,
-        standard_error=error,
-        degrees_of_freedom=nights.degrees_of_freedom,
-        method=f"{estimate.method}, widened to the noise between nights",
-    )

@@ -54,20 +54,17 @@ def swapped(
     effect: float = 1.0,
     placement_effect: float = 1.0,
     noise: float = 0.03,
+    between_launches: float = 0.0,
     repeats: int = 3,
     level: float = 1000.0,
     **where: object,
 ) -> list[MeasuredCell]:
     """Two arms on two placements each: marlin = triton x ``effect``, quad-b = quad-a x ``placement_effect``."""
-    return [
-        cell(
-            arm,
-            level * a * p * math.exp(rng.normal(0, noise)),
-            repeat=r,
-            placement=place,
-            **where,  # type: ignore[arg-type]
-        )
-        for arm, a in (("triton", 1.0), ("marlin", effect))
-        for place, p in (("h200/quad-a", 1.0), ("h200/quad-b", placement_effect))
-        for r in range(1, repeats + 1)
-    ]
+    cells = []
+    for arm, a in (("triton", 1.0), ("marlin", effect)):
+        for place, p in (("h200/quad-a", 1.0), ("h200/quad-b", placement_effect)):
+            launch = math.exp(rng.normal(0, between_launches)) if between_launches else 1.0
+            for repeat in range(1, repeats + 1):
+                value = level * a * p * launch * math.exp(rng.normal(0, noise))
+                cells.append(cell(arm, value, repeat=repeat, placement=place, **where))  # type: ignore[arg-type]
+    return cells
