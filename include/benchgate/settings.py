@@ -43,6 +43,15 @@ def seeds_dir() -> Path:
     return home() / "seeds"
 
 
+def worker_folders() -> list[Path] | None:
+    """Folders of a worker that campaigns may name files in (``BENCHGATE_WORKER_FOLDERS``, joined by ``:``).
+
+    None: any that this user may read, which is right where whoever writes campaigns is this user.
+    """
+    text = os.environ.get("BENCHGATE_WORKER_FOLDERS")
+    return [Path(part).expanduser().resolve() for part in text.split(os.pathsep) if part] if text else None
+
+
 def state_dir() -> Path:
     """Leases and process state of the process host on this machine."""
     return home() / "state"

@@ -208,11 +208,13 @@ def _validate(task: StepTask, context: Context) -> int:
 
 def _load(task: StepTask, context: Context) -> dict[str, int]:
     from benchgate.airflow.assets import WAREHOUSE
+    from benchgate.airflow.metrics import count_run
     from benchgate.airflow.warehouse import warehouse_url
     from benchgate.steps.publishing import load
 
     campaign_run = _run_of(task, context)
     counts = load(campaign_run, url=warehouse_url(), say=_say)
+    count_run(campaign_run)
     context["outlet_events"][WAREHOUSE].extra = {"run": campaign_run.run}
     return counts
 

@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+ANSWER_LIMIT = 32 * 1024 * 1024  # bytes
 KEEP_S = 600.0  # answers that nobody fetched
 
 
@@ -28,7 +29,10 @@ def answer(method: str, port: int, path: str, limit_s: float, body: "bytes | Non
         headers = {} if body is None else {"Content-Type": "application/json"}
         connection.request(method, path, body, headers)
         response = connection.getresponse()
-        return response.status, response.read()
+        data = response.read(ANSWER_LIMIT + 1)  # a server that never stops sending must not fill anybody's memory
+        if len(data) > ANSWER_LIMIT:
+            return 0, b"the answer is larger than %d MiB" % (ANSWER_LIMIT // 2**20)
+        return response.status, data
     except (OSError, http.client.HTTPException) as error:
         return 0, f"{type(error).__name__}: {error}".encode()
     finally:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchgate.hosts.base import Mount, ServerSpec
+from benchgate.hosts.docker_create import SERVER_LOG
 from benchgate.secrets import MASK, mask
 
 _MASKED = re.compile(rf"[A-Za-z_][A-Za-z0-9_]*={re.escape(MASK)}")
@@ -60,6 +61,7 @@ def docker_run(spec: ServerSpec, *, supervision: Supervision | None = None, publ
         groups += [("--label", f"{name}={value}") for name, value in supervision.labels.items()]
         groups += [("--cap-drop", "ALL"), ("--security-opt", "no-new-privileges"), ("--init",), ("--restart", "no")]
         groups += [("--log-driver", "json-file")]
+        groups += [("--log-opt", f"{name}={value}") for name, value in SERVER_LOG.items()]
     if spec.gpus:
         groups.append(("--gpus", gpus_value(spec.gpus)))
     if spec.cpus:

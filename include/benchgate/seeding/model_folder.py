@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchgate.errors import SeedError
 from benchgate.records import SeedFact
-from benchgate.seeding.places import Report, silent
+from benchgate.seeding.places import Report, allowed, silent
 from benchgate.seeding.verify import check_sha256, seed_tree, tree_digest, verified_sha256
 from benchgate.spec.campaign import ModelSpec
 
@@ -22,11 +22,11 @@ def seed_folder_model(model: ModelSpec, report: Report = silent) -> SeedFact:
     source = model.source
     assert source is not None
     assert source.folder is not None
-    folder = Path(source.folder).expanduser()
+    folder = allowed(Path(source.folder), f"model {model.id}")
     if not folder.is_dir():
         raise SeedError(f"model {model.id}: there is no folder {folder}", remedy="correct source.folder")
     if source.file is not None:
-        path = folder / source.file
+        path = allowed(folder / source.file, f"model {model.id}")
         if not path.is_file():
             raise SeedError(f"model {model.id}: there is no file {path}", remedy="correct source.file")
         if source.sha256 is not None:

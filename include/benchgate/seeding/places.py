@@ -26,6 +26,22 @@ def place(kind: str, *parts: str) -> Path:
     return settings.seeds_dir().joinpath(kind, *(slug(part) for part in parts))
 
 
+def allowed(path: Path, what: str) -> Path:
+    """A path of this worker that a campaign names, with its links followed.
+
+    Raises:
+        SeedError: it lies outside of the folders that campaigns may read (``BENCHGATE_WORKER_FOLDERS``): what is
+            seeded reaches a GPU host and whatever image its author chose.
+    """
+    folders, resolved = settings.worker_folders(), path.expanduser().resolve()
+    if folders is None or any(resolved.is_relative_to(folder) for folder in folders):
+        return resolved
+    raise SeedError(
+        f"{what}: {path} is not in a folder of this worker that campaigns may read",
+        remedy=f"BENCHGATE_WORKER_FOLDERS is {os.pathsep.join(map(str, folders))}",
+    )
+
+
 @contextmanager
 def locked(folder: Path, what: str, report: Report = silent, *, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
     """Hold the lock of one seed while it is looked at and fetched. The kernel frees it when the process ends.

@@ -62,6 +62,10 @@ class HostSpec(Model):
     # where a person on the host keeps models and vocabularies: what a command by hand mounts. None: its usual places
     hub_cache: str | None = None
     vocab_dir: str | None = None
+    # folders that a campaign may have mounted, read-only (model.source.host_path); none: no folder of this host
+    model_paths: list[Annotated[str, Field(pattern=r"^/[^\x00-\x1f]*$")]] = []
+    # images that campaigns may run here, as patterns (vllm/vllm-openai:*, registry.example.net/*); none: any
+    images: list[str] = []
     client_image: str = "benchgate/client:latest"
     queue: str | None = None  # Airflow worker queue of the site
     placements: dict[Name, PlacementSpec] = Field(min_length=1)

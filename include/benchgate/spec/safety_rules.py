@@ -6,7 +6,8 @@ The rules of one value are pure, and each gives what is wrong in words, or None.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -138,6 +139,46 @@ def safety_complaints(campaign: Mapping[str, object], inventory: Inventory | Non
         for index, draft in enumerate(drafts if isinstance(drafts, list) else []):
             yield from _model((*path, "drafts", index), as_map(draft))
     yield from _environment(campaign, inventory)
+    yield from _beyond_the_host(campaign, inventory)
+
+
+def _beyond_the_host(campaign: Mapping[str, object], inventory: Inventory | None) -> Iterator[Complaint]:
+    """What a campaign asks of a Docker host that its inventory does not grant: an image, a folder to mount."""
+    for name, arm in as_map(campaign.get("arms")).items():
+        arm, path = as_map(arm), ("arms", name)
+        ref = arm.get("placement")
+        found = inventory.placement(ref) if inventory and isinstance(ref, str) and ref.count("/") == 1 else None
+        if found is None or found[0].kind != "docker":
+            continue
+        host, host_name = found[0], str(ref).partition("/")[0]
+        image = arm.get("image") or campaign.get("image")
+        if isinstance(image, str) and host.images and not any(fnmatchcase(image, pattern) for pattern in host.images):
+            where: Path = (*path, "image") if arm.get("image") else (*path, "placement")
+            yield Complaint(where, f"{image} may not run on host {host_name}: its images are {', '.join(host.images)}")
+        drafts = arm.get("drafts")
+        models: list[tuple[Path, object]] = [
+            ((*path, "model"), arm["model"]) if arm.get("model") else (("model",), campaign.get("model")),
+            *(
+                ((*path, "drafts", index), draft)
+                for index, draft in enumerate(drafts if isinstance(drafts, list) else [])
+            ),
+        ]
+        for model_path, model in models:
+            folder = as_map(as_map(model).get("source")).get("host_path")
+            if isinstance(folder, str) and not is_within(host.absolute(folder), host.model_paths):
+                allowed = ", ".join(host.model_paths) or "none"
+                yield Complaint(
+                    (*model_path, "source", "host_path"),
+                    f"{folder} may not be mounted on host {host_name}: its model_paths in the inventory are {allowed}",
+                )
+
+
+def is_within(path: str, folders: Iterable[str]) -> bool:
+    """Whether an absolute path is one of the folders or lies inside one. Both as written: links are the host's."""
+    parts = PurePosixPath(path).parts
+    if ".." in parts:
+        return False
+    return any(parts[: len(PurePosixPath(folder).parts)] == PurePosixPath(folder).parts for folder in folders)
 
 
 def _image(path: Path, block: Mapping[str, object]) -> Iterator[Complaint]:

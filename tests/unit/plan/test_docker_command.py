@@ -144,6 +144,7 @@ def test_it_equals_what_the_docker_engine_is_asked_for(changes, publish):
     assert ("--init" in flags) == host["Init"]
     assert flags["--restart"] == [host["RestartPolicy"]["Name"]]
     assert flags["--log-driver"] == [host["LogConfig"]["Type"]]
+    assert flags["--log-opt"] == [f"{name}={value}" for name, value in host["LogConfig"]["Config"].items()]
     assert flags.get("--cpuset-cpus", [None]) == [host.get("CpusetCpus")]
     assert f"--ipc={host['IpcMode']}" in flags
     assert flags.get("--shm-size", [None]) == [f"{host['ShmSize']}b" if "ShmSize" in host else None]
@@ -158,7 +159,7 @@ def test_it_equals_what_the_docker_engine_is_asked_for(changes, publish):
     ]
     assert flags.get("-p", []) == bound
     known = """--name -d --init image argv --entrypoint --env --label --network --cap-drop --security-opt --restart
-        --log-driver --cpuset-cpus --ipc=host --ipc=private --shm-size --gpus -v -p"""
+        --log-driver --log-opt --cpuset-cpus --ipc=host --ipc=private --shm-size --gpus -v -p"""
     assert set(flags) <= set(known.split())
     asked = {"NetworkMode", "DeviceRequests", "Mounts", "CapDrop", "SecurityOpt", "Init", "RestartPolicy", "LogConfig",
              "IpcMode", "ShmSize", "CpusetCpus", "PortBindings"}  # fmt: skip
