@@ -103,6 +103,7 @@ def _ledger(connection: Connection, run_id: int) -> Iterable[LedgerRow]:
             failure_kind=row["failure_kind"] if lost else None,
             evidence_line_number=row["failure_line_number"] if lost else None,
             evidence_line=row["failure_line"] if lost else None,
+            measured=row["completed"] is not None,
         )
 
 

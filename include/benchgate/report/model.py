@@ -45,6 +45,7 @@ class LedgerRow:
     failure_kind: str | None = None
     evidence_line_number: int | None = None
     evidence_line: str | None = None
+    measured: bool = True  # whether there are results, published or not
 
 
 @dataclass(frozen=True)

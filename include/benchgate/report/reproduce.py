@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from benchgate.report.model import LaunchRow, RunReport
+from benchgate.report.model import LaunchRow, LedgerRow, RunReport
 from benchgate.report.tables import escape_markdown
 
 
@@ -78,11 +78,21 @@ def shell(words: Sequence[str]) -> str:
 
 
 def _cells(report: RunReport, client_commands: Mapping[str, Sequence[str]]) -> list[str]:
-    """Commands by workload and load; arms and placements share them, so each is shown once."""
+    """Commands by workload and load; arms and placements share them, so each is shown once, with what it measured."""
     known = [row for row in report.ledger if row.cell in client_commands]
     parts = []
     order = sorted(known, key=lambda row: (row.workload, row.users or 0, row.request_rate or 0.0, row.repeat))
     for command, rows in groupby(order, key=lambda row: tuple(client_commands[row.cell])):
-        cells = ", ".join(dict.fromkeys(row.cell for row in rows))
-        parts.append(f"{escape_markdown(cells)}:\n\n{_fence('sh', shell(['python', '-m', 'benchgate', *command]))}")
+        parts.append(f"{_whose(list(rows))}\n\n{_fence('sh', shell(['python', '-m', 'benchgate', *command]))}")
     return parts or ["The campaign file of this run is not known, so the load cannot be written as commands."]
+
+
+def _whose(rows: Sequence[LedgerRow]) -> str:
+    """The cells that a command measured, and those for which it was only planned, with the reason."""
+    measured = dict.fromkeys(row.cell for row in rows if row.measured)
+    never = {row.cell: row.reason or row.end_state for row in rows if not row.measured}
+    lines = [f"{escape_markdown(', '.join(measured))}:"] if measured else []
+    for reason in dict.fromkeys(never.values()):
+        cells = ", ".join(cell for cell, why in never.items() if why == reason)
+        lines.append(f"Planned and never measured in this run ({escape_markdown(reason)}): {escape_markdown(cells)}")
+    return "\n\n".join(lines)

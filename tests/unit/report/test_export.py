@@ -15,6 +15,7 @@ from benchgate.report.reproduce import shell
 from benchgate.steps.reporting import load_sources_into_warehouse, nightly_message, report_run
 from benchgate.warehouse.load import load_run
 from benchgate.warehouse.migrate import migrate
+from tests.support.demo_like import load_demo
 from tests.support.runs import campaign, ledger_of
 from tests.support.warehouses import bundle
 from tests.unit.analysis.test_from_warehouse import load_night
@@ -92,6 +93,26 @@ def test_reproduce_names_commands_digests_and_no_secret_values(url: str, capsys:
     assert "--prompt-tokens 8192" in text
     assert "a" * 64 in text
     assert "campaign: kernels" in text
+
+
+def test_reproduce_says_which_cells_a_command_never_measured(
+    tmp_path: Path, benchgate_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{tmp_path}/demo.db"
+    monkeypatch.setenv("BENCHGATE_WAREHOUSE", url)
+    migrate(url)
+    load_demo(url, "2026-11-30")
+
+    main(["report", "latest", "--format", "reproduce"])
+
+    load = capsys.readouterr().out.partition("## Load")[2].replace("\\", "")
+    measured = [line for line in load.splitlines() if line.endswith(":") and "@" in line]
+    never = [line for line in load.splitlines() if line.startswith("Planned and never measured")]
+    assert measured
+    assert never
+    assert not any("bad-flag" in line or "small-context" in line for line in measured)
+    assert any("bad_flag: the server does not know" in line for line in never)
+    assert any("small-context" in line and "(not measured)" in line for line in never)
 
 
 def test_an_output_file_is_written_and_a_bad_one_is_an_error_without_a_traceback(
