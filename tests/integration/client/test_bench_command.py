@@ -133,3 +133,17 @@ def test_errors_are_a_result_and_not_a_failure_of_the_command(reference_server: 
     done = subprocess.run(options, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0
     assert "http_5xx x 4: HTTP 503" in done.stdout
+
+
+def test_a_run_in_which_nothing_succeeded_keeps_its_results_and_ends_with_1(
+    reference_server: RunningServer, tmp_path: Path
+) -> None:
+    options = ["--num-prompts", "3", "--output", str(tmp_path), "--model", "http_500"]
+
+    ended = run(reference_server, *options)
+
+    assert ended.returncode == 1
+    assert "error: none of 3 requests succeeded: http_5xx: HTTP 500" in ended.stderr
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert (summary["completed"], summary["errors"]) == (0, 3)
+    assert (tmp_path / "requests.parquet").exists()

@@ -149,3 +149,36 @@ def test_the_fact_stands_at_its_depth_and_nowhere_else(depth: float, sentences: 
     assert text.count("123456") == 1
     before = text.split(needle.fact)[0].count(".")
     assert before == round(depth * sentences)
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(
+                ["choices", "message", "content", "usage", "prompt_tokens", "count", "tokens", "reasoning", "error"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.lists(st.one_of(ANYTHING.map(json.dumps), st.text(max_size=9)), min_size=1, max_size=4))
+def test_no_answer_breaks_the_check_and_nothing_is_found_in_nonsense(answers: list[str]) -> None:
+    turn = [0]
+
+    def post(path: str, body: bytes, timeout: float) -> tuple[int, bytes]:
+        turn[0] += 1
+        return 200, answers[turn[0] % len(answers)].encode()
+
+    try:
+        check = run_needle_check(REQUEST, post)
+    except BenchgateError:  # a server that stops counting in the middle
+        return
+    assert check.found == 0
+    assert all(result.error_kind for result in check.results)
+    assert all(result.context_tokens is None or result.context_tokens >= 0 for result in check.results)
