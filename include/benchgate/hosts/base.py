@@ -145,6 +145,10 @@ class Host(Protocol):
         """Stop the server, free the lease, and say how it ended. Safe to call twice."""
         ...
 
+    def gpu_memory_returned(self, gpus: Sequence[str], *, timeout_s: float = 60.0) -> bool | None:
+        """After :meth:`stop`: is the memory of these GPUs free again? Waits for it; None where no GPU can be asked."""
+        ...
+
     def reap(self, *, run_is_over: Callable[[str], bool]) -> list[str]:
         """Remove everything labelled ours whose run is over; returns what was removed, in words."""
         ...

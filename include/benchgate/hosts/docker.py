@@ -6,6 +6,7 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from docker.errors import APIError, NotFound
@@ -20,6 +21,7 @@ from benchgate.hosts import (
     docker_preflight,
     docker_shm,
     docker_telemetry,
+    gpu_memory,
     reaper,
 )
 from benchgate.hosts import docker_containers as containers
@@ -236,9 +238,10 @@ class DockerHost:
             api.close()
 
     def gpu_memory_returned(self, gpus: Sequence[str], *, timeout_s: float = 60.0) -> bool | None:
-        """After :meth:`stop`: is the memory of the placement's GPUs free again? None where there is no GPU to ask."""
+        """See :meth:`benchgate.hosts.base.Host.gpu_memory_returned`."""
         with containers.on_behalf_of(self._run):
-            return docker_gpu.memory_returned(self.engine, self.spec.client_image, gpus, timeout_s=timeout_s)
+            look = partial(docker_gpu.list_gpus, self.engine, self.spec.client_image)
+            return gpu_memory.returned(look, gpus, timeout_s=timeout_s)
 
     def reap(self, *, run_is_over: Callable[[str], bool]) -> list[str]:
         """Remove everything on this engine that is labelled ours and whose run is over."""

@@ -7,8 +7,6 @@ from typing import Any
 
 from benchgate.hosts.base import PreflightFinding, ServerSpec
 from benchgate.hosts.docker_facts import GIB, HostLook
-from benchgate.hosts.docker_gpu import IDLE_GIB, chosen
-from benchgate.hosts.gpu import GpuFact, GpuProcess
 
 MIN_DISK_GIB = 2.0  # for logs and what a server writes into its container
 MIN_SHM_GIB = 0.06  # what Docker gives a container without the host's IPC; less starts no multi-process engine
@@ -47,42 +45,6 @@ def shares_gpus(one: Sequence[str], other: Sequence[str]) -> bool:
     if not one or not other:
         return False
     return "all" in one or "all" in other or bool(set(one) & set(other))
-
-
-def gpu_memory(
-    gpus: Sequence[GpuFact], users: Sequence[GpuProcess], wanted: Sequence[str], host: str
-) -> list[PreflightFinding]:
-    """Refuse GPUs that somebody else holds memory on, naming the processes."""
-    found, unknown = chosen(gpus, wanted)
-    if unknown or not found:
-        there = ", ".join(fact.index or "?" for fact in gpus) or "none"
-        message = f"host {host} has no GPU {', '.join(unknown or wanted)}; it has {there}"
-        return [PreflightFinding("gpu_memory", False, message, remedy="correct gpus of the placement in hosts.yaml")]
-    return [_one_gpu(fact, users) for fact in found]
-
-
-def _one_gpu(fact: GpuFact, users: Sequence[GpuProcess]) -> PreflightFinding:
-    if fact.memory_used_gib is None:
-        message = f"GPU {fact.index} ({fact.name}) does not say how much of its memory is used (unified memory)"
-        return PreflightFinding("gpu_memory", True, message)
-    busy = fact.memory_used_gib > IDLE_GIB
-    holders = "; ".join(
-        f"pid {user.pid or 'unknown'} {user.name} holds {_mib(user.memory_used_mib)}"
-        for user in users
-        if user.gpu == fact.uuid
-    )
-    of = "" if fact.memory_total_gib is None else f" of {fact.memory_total_gib:.1f}"
-    message = f"GPU {fact.index}: {fact.memory_used_gib:.2f}{of} GiB in use"
-    return PreflightFinding(
-        "gpu_memory",
-        not busy,
-        f"{message}: {holders}" if holders else message,
-        remedy="end those processes; Benchgate does not touch what is not its own" if busy else None,
-    )
-
-
-def _mib(value: float | None) -> str:
-    return "an unknown amount" if value is None else f"{value:.0f} MiB"
 
 
 def shm(seen: HostLook, spec: ServerSpec) -> PreflightFinding:

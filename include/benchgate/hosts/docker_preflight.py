@@ -15,6 +15,7 @@ from benchgate.errors import HostError
 from benchgate.hosts import docker_containers as containers
 from benchgate.hosts import docker_findings as findings
 from benchgate.hosts import docker_gpu, reaper
+from benchgate.hosts import gpu_memory as gpu_memory_of
 from benchgate.hosts.base import PreflightFinding, ServerSpec
 from benchgate.hosts.docker_engine import DockerEngine
 from benchgate.hosts.docker_facts import look
@@ -145,4 +146,4 @@ def gpu_memory(engine: DockerEngine, host: HostSpec, spec: ServerSpec) -> list[P
         users = docker_gpu.list_users(engine, host.client_image)
     except HostError as error:
         return [PreflightFinding("gpu_memory", False, error.message, remedy=error.remedy or "try nvidia-smi there")]
-    return findings.gpu_memory(gpus, users, spec.gpus, engine.host)
+    return gpu_memory_of.findings(gpus, users, spec.gpus, engine.host)

@@ -16,8 +16,9 @@ import requests
 
 from benchgate import secrets, settings
 from benchgate.errors import HostError
-from benchgate.hosts import process_client, process_end, process_facts, process_preflight, process_start
+from benchgate.hosts import gpu_memory, process_client, process_end, process_facts, process_preflight, process_start
 from benchgate.hosts.base import Mount, PreflightFinding, ServerHandle, ServerSpec, ServerStatus
+from benchgate.hosts.bounded import read_answer
 from benchgate.hosts.process_state import LaunchState, PlacementFolder, placements
 from benchgate.hosts.process_table import alive
 from benchgate.names import lease_name
@@ -62,14 +63,14 @@ class ProcessHost:
             remedy=None if free else "wait for that run, or stop it",
             removed=removed,
         )
-        return [held, *process_preflight.check(spec)]
+        return [held, *process_preflight.check(self.name, spec)]
 
-    def start(self, spec: ServerSpec) -> ServerHandle:
     def remove_earlier(self, spec: ServerSpec) -> list[str]:
         """See :meth:`benchgate.hosts.base.Host.remove_earlier`."""
         folder = self._folder(spec.placement)
         return process_end.remove_stale(self.name, folder, lambda _run: False, again=(spec.run, spec.arm))
 
+    def start(self, spec: ServerSpec) -> ServerHandle:
         """See :meth:`benchgate.hosts.base.Host.start`. With port 0 a free one is taken; ``{port}`` in argv is it."""
         return process_start.start(self.name, spec, self._folder(spec.placement))
 
@@ -153,6 +154,10 @@ class ProcessHost:
             time.sleep(0.05)
         return process_end.exit_info(self._state(handle))
 
+    def gpu_memory_returned(self, gpus: Sequence[str], *, timeout_s: float = 60.0) -> bool | None:
+        """See :meth:`benchgate.hosts.base.Host.gpu_memory_returned`."""
+        return gpu_memory.returned(process_facts.list_gpus, gpus, timeout_s=timeout_s)
+
     def reap(self, *, run_is_over: Callable[[str], bool]) -> list[str]:
         """See :meth:`benchgate.hosts.base.Host.reap`."""
         removed: list[str] = []
@@ -185,8 +190,8 @@ class ProcessHost:
         try:
             with requests.Session() as session:
                 session.trust_env = False  # a proxy must not stand between us and this machine
-                reply = session.request(method, url, data=body, headers=headers, timeout=timeout_s)
-                return reply.status_code, reply.content
+                reply = session.request(method, url, data=body, headers=headers, timeout=timeout_s, stream=True)
+                return reply.status_code, read_answer(reply, limit_s=timeout_s)
         except requests.Timeout:
             problem = f"no answer within {timeout_s:g} s"
         except requests.ConnectionError as error:

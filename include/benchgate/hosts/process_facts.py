@@ -19,7 +19,7 @@ def host_facts(name: str) -> HostFacts:
     import psutil
 
     memory = psutil.virtual_memory()
-    gpus = gpu.parse_facts(nvidia_smi(gpu.query(gpu.FACT_FIELDS)))
+    gpus = list_gpus()
     first = gpus[0] if gpus else None
     return HostFacts(
         host=name,
@@ -36,6 +36,11 @@ def host_facts(name: str) -> HostFacts:
         driver=first.driver if first else None,
         cuda=gpu.cuda_version(nvidia_smi(["nvidia-smi"])) if gpus else None,
     )
+
+
+def list_gpus() -> list[gpu.GpuFact]:
+    """All GPUs of this machine; empty where nvidia-smi is missing or does not answer."""
+    return gpu.parse_facts(nvidia_smi(gpu.query(gpu.FACT_FIELDS)))
 
 
 def gpu_samples(gpus: Sequence[str]) -> list[GpuSample]:

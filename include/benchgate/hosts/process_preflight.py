@@ -3,61 +3,33 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from benchgate.hosts import gpu
+from benchgate.hosts import gpu_memory as gpu_memory_of
 from benchgate.hosts.base import PreflightFinding, ServerSpec
-from benchgate.hosts.process_facts import GIB, nvidia_smi
+from benchgate.hosts.process_facts import GIB, list_gpus, nvidia_smi
 from benchgate.hosts.process_table import LEASE_MARK, command_line, environment
 from benchgate.secrets import mask
 
 SHM = Path("/dev/shm")  # noqa: S108 - the kernel's own folder; it is only read
 _LISTEN = "0A"  # TCP_LISTEN in /proc/net/tcp
 MIN_FREE_DISK_GIB = 1.0  # logs and per-request records of a run
-IDLE_GPU_GIB = 1.0  # a driver and a display server hold less; another engine holds more
 
 
-def check(spec: ServerSpec) -> list[PreflightFinding]:
-    """Every finding about ``spec``, the good ones too."""
-    return [*gpu_memory(spec), shm(), host_memory(spec), disk(), port(spec), *seeds(spec)]
+def check(host: str, spec: ServerSpec) -> list[PreflightFinding]:
+    """Every finding about ``spec`` on this machine, which is called ``host``; the good ones too."""
+    return [*gpu_memory(host, spec), shm(), host_memory(spec), disk(), port(spec), *seeds(spec)]
 
 
-def gpu_memory(spec: ServerSpec) -> list[PreflightFinding]:
+def gpu_memory(host: str, spec: ServerSpec) -> list[PreflightFinding]:
     """Memory on the placement's GPUs that somebody already uses."""
     if not spec.gpus:
         return []
-    facts = gpu.parse_facts(nvidia_smi(gpu.query(gpu.FACT_FIELDS)))
     users = gpu.parse_processes(nvidia_smi(gpu.query(gpu.APP_FIELDS, what="compute-apps")))
-    return [_one_gpu(wanted, facts, users) for wanted in spec.gpus]
-
-
-def _one_gpu(wanted: str, facts: list[gpu.GpuFact], users: list[gpu.GpuProcess]) -> PreflightFinding:
-    fact = next((fact for fact in facts if wanted in (fact.index, fact.uuid)), None)
-    if fact is None:
-        there = ", ".join(fact.index or "?" for fact in facts)
-        return PreflightFinding(
-            "gpu_memory",
-            ok=False,
-            message=f"there is no GPU {wanted} here; {f'there are {there}' if there else 'nvidia-smi shows none'}",
-            remedy="correct gpus of the placement in hosts.yaml" if there else "install the driver",
-        )
-    if fact.memory_used_gib is None:  # unified memory: the look at the host's memory covers it
-        message = f"GPU {fact.index} ({fact.name}) does not say how much of its memory is in use"
-        return PreflightFinding("gpu_memory", ok=True, message=message)
-    holders = "; ".join(
-        f"pid {user.pid} holds {user.memory_used_mib or 'unknown'} MiB "
-        f"({(command_line(user.pid) if user.pid else '') or user.name})"
-        for user in users
-        if user.gpu == fact.uuid
-    )
-    busy = fact.memory_used_gib > IDLE_GPU_GIB
-    message = f"GPU {fact.index}: {fact.memory_used_gib:.2f} of {fact.memory_total_gib or 0:.2f} GiB in use"
-    return PreflightFinding(
-        "gpu_memory",
-        ok=not busy,
-        message=f"{message}: {mask(holders)}" if holders else message,
-        remedy="end those processes; Benchgate does not touch what is not its own" if busy else None,
-    )
+    named = [replace(user, name=(user.pid and command_line(user.pid)) or user.name) for user in users]
+    return gpu_memory_of.findings(list_gpus(), named, spec.gpus, host)
 
 
 def shm() -> PreflightFinding:

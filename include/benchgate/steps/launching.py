@@ -125,9 +125,8 @@ def stop_server(run: CampaignRun, launch_key: str, *, say: Say = print) -> None:
     say(f"stopped {handle.name}: exit code {exit_info.exit_code}")
     with suppress(BenchgateError):  # once more, for its last words; a host that has them no more gave them above
         keep_log(run, launch_key, host, handle)
-    gpu_memory_returned = getattr(host, "gpu_memory_returned", None)
-    if record.gpus and gpu_memory_returned is not None:
-        returned = gpu_memory_returned(record.gpus)
+    if record.gpus:
+        returned = host.gpu_memory_returned(record.gpus)
         run.update_launch(launch_key, gpu_memory_returned=returned)
         if returned is False:
             gpus = ", ".join(record.gpus)

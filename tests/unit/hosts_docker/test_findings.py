@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from benchgate.hosts import docker_findings as findings
+from benchgate.hosts import gpu_memory
 from benchgate.hosts.base import Mount, ServerSpec
 from benchgate.hosts.docker_facts import GIB, HostLook, ShmSegment
-from benchgate.hosts.docker_gpu import all_idle, chosen
 from benchgate.hosts.docker_seeds import judge
 from benchgate.hosts.gpu import GpuFact, GpuProcess
+from benchgate.hosts.gpu_memory import all_idle, chosen
 
 SPEC = ServerSpec(
     campaign="c", run="r", arm="a", placement="quad-a", argv=[], env={}, port=8000, image="i", gpus=["0", "1"]
@@ -31,7 +32,7 @@ def test_idle_gpus_are_fine_and_busy_ones_are_refused_with_who_holds_them() -> N
     gpus = [gpu("0", 0.4), gpu("1", 22.1), gpu("2", 90.0)]
     users = [GpuProcess("GPU-1", 4711, "VLLM::Worker", 22_500.0), GpuProcess("GPU-2", 1, "other", 9.0)]
 
-    found = findings.gpu_memory(gpus, users, ["0", "1"], "h200")
+    found = gpu_memory.findings(gpus, users, ["0", "1"], "h200")
 
     assert [finding.ok for finding in found] == [True, False]
     assert "GPU 1: 22.10 of 140.4 GiB in use: pid 4711 VLLM::Worker holds 22500 MiB" in found[1].message
@@ -39,14 +40,14 @@ def test_idle_gpus_are_fine_and_busy_ones_are_refused_with_who_holds_them() -> N
 
 
 def test_a_gpu_that_the_host_does_not_have_is_named() -> None:
-    found = findings.gpu_memory(FOUR, [], ["3", "4", "GPU-9"], "h200")
+    found = gpu_memory.findings(FOUR, [], ["3", "4", "GPU-9"], "h200")
 
     assert [finding.ok for finding in found] == [False]
     assert found[0].message == "host h200 has no GPU 4, GPU-9; it has 0, 1, 2, 3"
 
 
 def test_unified_memory_that_is_not_told_is_not_taken_for_zero() -> None:
-    found = findings.gpu_memory([gpu("0", None)], [], ["all"], "spark")
+    found = gpu_memory.findings([gpu("0", None)], [], ["all"], "spark")
 
     assert found[0].ok
     assert "does not say" in found[0].message

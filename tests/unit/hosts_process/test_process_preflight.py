@@ -44,27 +44,28 @@ FACTS = "0, GPU-aa, NVIDIA H200, 143771, 4, 570.1\n1, GPU-bb, NVIDIA H200, 14377
 def test_a_gpu_in_use_is_refused_and_its_holder_named(smi):
     smi(facts=FACTS, apps=f"GPU-bb, {os.getpid()}, python, 98300\n")
 
-    free, busy = process_preflight.gpu_memory(spec(gpus=["0", "GPU-bb"]))
+    free, busy = process_preflight.gpu_memory("local", spec(gpus=["0", "GPU-bb"]))
 
     assert free.ok
     assert not busy.ok
-    assert f"96.00 of 140.40 GiB in use: pid {os.getpid()} holds 98300.0 MiB" in busy.message
+    assert f"96.00 of 140.4 GiB in use: pid {os.getpid()} " in busy.message
+    assert "holds 98300 MiB" in busy.message
     assert "pytest" in busy.message
 
 
 def test_a_gpu_that_is_not_there_is_named_with_those_that_are(smi):
     smi(facts=FACTS)
 
-    (finding,) = process_preflight.gpu_memory(spec(gpus=["7"]))
+    (finding,) = process_preflight.gpu_memory("local", spec(gpus=["7"]))
 
     assert not finding.ok
-    assert "there is no GPU 7 here; there are 0, 1" in finding.message
+    assert "host local has no GPU 7; it has 0, 1" in finding.message
 
 
 def test_a_gpu_that_does_not_say_its_memory_is_not_called_empty(smi):
     smi(facts="0, GPU-aa, NVIDIA GB10, [N/A], [N/A], 580.1\n")
 
-    (finding,) = process_preflight.gpu_memory(spec(gpus=["0"]))
+    (finding,) = process_preflight.gpu_memory("local", spec(gpus=["0"]))
 
     assert finding.ok
     assert "does not say" in finding.message
@@ -73,16 +74,16 @@ def test_a_gpu_that_does_not_say_its_memory_is_not_called_empty(smi):
 def test_gpus_without_a_driver_are_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", "/nonexistent")
 
-    (finding,) = process_preflight.gpu_memory(spec(gpus=["0"]))
+    (finding,) = process_preflight.gpu_memory("local", spec(gpus=["0"]))
 
     assert not finding.ok
-    assert "nvidia-smi shows none" in finding.message
+    assert "nvidia-smi shows none" in str(finding.remedy)
 
 
 def test_a_cpu_placement_asks_no_gpu(smi):
     smi(facts=FACTS)
 
-    assert process_preflight.gpu_memory(spec()) == []
+    assert process_preflight.gpu_memory("local", spec()) == []
 
 
 def test_gpu_facts_are_read_and_absent_ones_are_unknown(smi, monkeypatch: pytest.MonkeyPatch):
