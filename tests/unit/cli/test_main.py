@@ -64,12 +64,19 @@ def handlers() -> Iterator[None]:
         signal.signal(number, handler)
 
 
+def interrupted_by(number: signal.Signals) -> None:
+    with run_command._signals_interrupt():
+        os.kill(os.getpid(), number)
+        signal.pause()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_that_ends_a_run_interrupts_it_as_ctrl_c_does(handlers: None, number: signal.Signals) -> None:
     before = signal.getsignal(number)
-    with pytest.raises(KeyboardInterrupt, match=number.name), run_command._signals_interrupt():
-        os.kill(os.getpid(), number)
-        signal.pause()
+
+    with pytest.raises(KeyboardInterrupt, match=number.name):
+        interrupted_by(number)
+
     assert signal.getsignal(number) is before
 
 
