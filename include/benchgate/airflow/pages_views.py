@@ -40,7 +40,7 @@ class Shown:
     template: str
     here: str
     view: Any
-    page_address: Callable[[int], str] | None = None
+    page_address: Callable[[Any], str] | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -187,14 +187,16 @@ def compare(
     return Shown("compare", "compare", view)
 
 
-def not_run(request: Request, user: User, campaign: Text = None, everything: bool = False, page: Page = 1) -> Shown:
+def not_run(
+    request: Request, user: User, campaign: Text = None, everything: bool = False, before: Text = None
+) -> Shown:
     """What did not run."""
     links = links_of(request)
     with _warehouse() as connection:
         allowed, _ = _allowed(connection, user)
-        view = not_run_view(connection, allowed, campaign=campaign, everything=everything, page=page)
+        view = not_run_view(connection, allowed, campaign=campaign, everything=everything, before=before)
     chosen = {"campaign": view.campaign, "everything": 1 if everything else None}
-    return Shown("not_run", "not_run", view, lambda number: links.page("did-not-run", page=number, **chosen))
+    return Shown("not_run", "not_run", view, lambda older: links.page("did-not-run", before=older, **chosen))
 
 
 def hosts(user: User) -> Shown:

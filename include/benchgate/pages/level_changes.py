@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 from benchgate.analysis.change_points import change_points, without_spikes
 from benchgate.analysis.findings import IMPROVED, REGRESSED
 from benchgate.analysis.measures import BY_NAME
-from benchgate.analysis.regression import least_noise
+from benchgate.analysis.night_noise import least_noise
 from benchgate.pages.reading import Row, rows
 from benchgate.warehouse import tables as t
 

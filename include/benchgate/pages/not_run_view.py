@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from benchgate.pages import task_ids
-from benchgate.pages.reading import Row, chunks, pages_of, rows
+from benchgate.pages.reading import Row, chunks, rows
 from benchgate.pages.words import day, iso
 from benchgate.warehouse import tables as t
 
 RUNS_A_PAGE = 15
+_LOOK_AT = 60  # runs at a time, of which most have a gap where one arm is expected not to run
+_LARGEST_ID = 2**63 - 1
+_POSITION = re.compile(r"(\d{4}-\d\d-\d\d)\.(\d{1,19})")
 
 
 @dataclass(frozen=True)
@@ -50,9 +55,8 @@ class NotRunView:
     """The page *Did not run*."""
 
     runs: tuple[RunWithGaps, ...]  # newest first
-    total: int  # runs with gaps
-    page: int
-    pages: int
+    newer: bool  # whether newer runs were left out
+    older: str | None  # how the next page is asked for; None: there is none
     campaign: str | None
     campaigns: tuple[str, ...]  # to choose from
     everything: bool  # also what nobody asked for
@@ -64,30 +68,22 @@ def not_run_view(
     *,
     campaign: str | None = None,
     everything: bool = False,
-    page: int = 1,
+    before: str | None = None,
 ) -> NotRunView:
-    """What did not run, in the campaigns that the reader may see; only in ``campaign`` when it is one of them."""
+    """What did not run, in the campaigns that the reader may see; only in ``campaign`` when it is one of them.
+
+    ``before`` is the ``older`` of another page; anything else begins with the newest run. Nothing is counted: of years
+    of nights only those are looked at that the page shows.
+    """
     campaigns = tuple(sorted(allowed))
     chosen = campaign if campaign in campaigns else None
     looked = [chosen] if chosen else list(campaigns)
     if connection is None or not looked:
-        return NotRunView((), 0, 1, 1, chosen, campaigns, everything)
-    run, cell = t.campaign_run, t.cell
-    gap = [cell.c.run_id == run.c.run_id, cell.c.end_state == "not_run"]
-    if not everything:
-        gap.append(sa.not_(cell.c.deselected))
-    with_gaps = run.c.campaign.in_(looked) & sa.exists(sa.select(sa.literal(1)).where(*gap))
-    total = int(connection.execute(sa.select(sa.func.count()).select_from(run).where(with_gaps)).scalar_one())
-    pages = pages_of(total, RUNS_A_PAGE)
-    page = min(page, pages)
-    query = (
-        sa.select(run.c.run_id, run.c.campaign, run.c.airflow_run_id, run.c.night, run.c.started_at)
-        .where(with_gaps)
-        .order_by(run.c.night.desc(), run.c.started_at.desc())
-        .limit(RUNS_A_PAGE)
-        .offset((page - 1) * RUNS_A_PAGE)
-    )
-    found = rows(connection, query)
+        return NotRunView((), False, None, chosen, campaigns, everything)
+    position = _position(before)
+    found = _with_gaps(connection, looked, everything, position)
+    found, more = found[:RUNS_A_PAGE], len(found) > RUNS_A_PAGE
+    older = f"{day(found[-1]['night'])}.{found[-1]['run_id']}" if more else None
     gaps = _gaps(connection, [row["run_id"] for row in found], everything)
     made = tuple(
         RunWithGaps(
@@ -99,7 +95,42 @@ def not_run_view(
         )
         for row in found
     )
-    return NotRunView(made, total, page, pages, chosen, campaigns, everything)
+    return NotRunView(made, position is not None, older, chosen, campaigns, everything)
+
+
+def _position(before: str | None) -> tuple[date, int] | None:
+    """Night and id of the run that a page begins behind."""
+    parts = _POSITION.fullmatch(before or "")
+    try:
+        return (date.fromisoformat(parts[1]), min(int(parts[2]), _LARGEST_ID)) if parts else None
+    except ValueError:
+        return None
+
+
+def _with_gaps(
+    connection: Connection, campaigns: Sequence[str], everything: bool, position: tuple[date, int] | None
+) -> list[Row]:
+    """The newest runs behind ``position`` that have a gap: one more than a page shows, when there are so many."""
+    run, cell = t.campaign_run, t.cell
+    found: list[Row] = []
+    while len(found) <= RUNS_A_PAGE:
+        query = sa.select(run.c.run_id, run.c.campaign, run.c.airflow_run_id, run.c.night, run.c.started_at).where(
+            run.c.campaign.in_(campaigns)
+        )
+        if position is not None:
+            night, run_id = position
+            query = query.where(sa.or_(run.c.night < night, sa.and_(run.c.night == night, run.c.run_id < run_id)))
+        part = rows(connection, query.order_by(run.c.night.desc(), run.c.run_id.desc()).limit(_LOOK_AT))
+        gap = sa.select(cell.c.run_id).where(
+            cell.c.run_id.in_([row["run_id"] for row in part]), cell.c.end_state == "not_run"
+        )
+        gap = gap if everything else gap.where(sa.not_(cell.c.deselected))
+        with_gap = {row["run_id"] for row in rows(connection, gap.distinct())}
+        found += [row for row in part if row["run_id"] in with_gap]
+        if len(part) < _LOOK_AT:
+            break
+        position = (date.fromisoformat(str(day(part[-1]["night"]))), part[-1]["run_id"])
+    return found
 
 
 def _gaps(connection: Connection, run_ids: Sequence[Any], everything: bool) -> Mapping[Any, list[NotRun]]:

@@ -9,6 +9,7 @@ from sqlalchemy.engine import Connection
 
 from benchgate.artifacts import RunStore
 from benchgate.names import run_key
+from benchgate.pages import not_run_view as not_run
 from benchgate.pages.campaigns_view import campaign_names, campaign_view, campaigns_view
 from benchgate.pages.hosts_view import HostsView, hosts_view
 from benchgate.pages.not_run_view import not_run_view
@@ -116,12 +117,44 @@ def test_a_night_that_published_nothing_is_missing_from_a_trend_and_not_zero(con
 def test_what_did_not_run_is_listed_newest_first_with_its_line(connection: Connection) -> None:
     view = not_run_view(connection, {"kernels", "other"})
 
-    assert (view.total, view.pages, len(view.runs)) == (NIGHTS + 3, 3, 15)
+    assert (len(view.runs), view.newer) == (15, False)
     newest = view.runs[0]
     assert newest.run_id == run_id_of(NIGHTS - 1)
     gap = newest.launches[0]
     assert (gap.launch, gap.kind, gap.line, gap.expected) == ("flashinfer@h200/quad-a", "engine_core_died", 412, True)
     assert len(gap.cells) == 15
+
+
+@pytest.mark.parametrize("look_at", [4, 15, 60])
+def test_every_run_with_a_gap_is_on_one_page(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch, look_at: int
+) -> None:
+    monkeypatch.setattr(not_run, "_LOOK_AT", look_at)
+    seen, before = [], None
+    while True:
+        view = not_run_view(connection, {"kernels", "other"}, before=before)
+        seen += [(run.night, run.campaign) for run in view.runs]
+        assert view.newer is (before is not None)
+        before = view.older
+        if before is None:
+            break
+
+    assert len(seen) == len(set(seen)) == NIGHTS + 3
+    assert [night for night, _ in seen] == sorted((night for night, _ in seen), reverse=True)
+
+
+@pytest.mark.parametrize(
+    "before", ["", "x", "2025-12-01", "2025-02-31.5", "2025-12-01.1; DROP TABLE cell", "0000-00-00.1", "2025-12-01.-5"]
+)
+def test_a_position_that_no_page_named_begins_with_the_newest(connection: Connection, before: str) -> None:
+    view = not_run_view(connection, {"kernels"}, before=before)
+
+    assert view.runs[0].run_id == run_id_of(NIGHTS - 1)
+    assert view.newer is False
+
+
+def test_a_position_beyond_what_a_database_counts_is_no_error(connection: Connection) -> None:
+    assert not_run_view(connection, {"kernels"}, before=f"2025-12-10.{'9' * 19}").runs[0].run_id == run_id_of(9)
 
 
 def test_what_did_not_run_of_a_campaign_that_one_may_not_read_is_not_listed(connection: Connection) -> None:
