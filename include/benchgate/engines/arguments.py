@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from benchgate.errors import BenchgateError
@@ -18,6 +18,11 @@ from benchgate.spec.campaign import ArgValue
 # Where a vocabulary is looked for. All take a plain folder; anything else ends in "No such file or directory".
 _VOCAB_VARIABLES = ("TIKTOKEN_ENCODINGS_BASE", "TIKTOKEN_RS_CACHE_DIR", "TIKTOKEN_CACHE_DIR")
 _FLAG = re.compile(r"(?<![\w/.=-])(--?[A-Za-z][\w-]*)")
+# Where a help defines a flag: at the start of a line, its other names behind commas, each with what it takes. Prose
+# stands further in.
+_DEFINED = re.compile(r"(--?[A-Za-z][\w-]*)(?:[ =](?:\{[^}]*\}|[^\s,]+(?: \[[^\]]*\])*))?(,\s+|\s{2,}|\s*$)?")
+_USAGE = re.compile(r"\[(--?[A-Za-z][\w-]*)")
+_MAX_INDENT = 8
 
 
 def plain_name(name: str) -> str:
@@ -133,32 +138,64 @@ class UnknownArgument:
 
 
 def flags_in_help(help_text: str) -> set[str]:
-    """Every flag that a help text names, long and short, dashes inside (argparse of both engines takes either)."""
-    found = {_dashed(flag) for flag in _FLAG.findall(help_text)}
+    """Every flag that a help text defines, long and short, spelt as there.
+
+    What prose names is none (``see --old-name``), unless the text defines nothing in a form that is known here.
+    """
+    found: set[str] = set()
+    for line in help_text.splitlines():
+        text = line.lstrip()
+        if text.startswith("-") and len(line) - len(text) <= _MAX_INDENT:
+            found.update(_defined(text))
+    found |= set(_USAGE.findall(help_text))
+    found = found or set(_FLAG.findall(help_text))
     # -O0 and -O3 are ways to write -O 0 and -O 3
     return found | {flag.rstrip("0123456789") for flag in found if re.fullmatch(r"-[A-Za-z]\d+", flag)}
 
 
+def _defined(text: str) -> Iterator[str]:
+    position = 0
+    while match := _DEFINED.match(text, position):
+        yield match.group(1)
+        position = match.end()
+        if not (match.group(2) or "").startswith(","):
+            return
+
+
 def unknown_arguments(
-    args: Mapping[str, ArgValue], help_text: str, *, false_as_no: bool, always_known: Iterable[str] = ()
+    args: Mapping[str, ArgValue],
+    help_text: str,
+    *,
+    false_as_no: bool,
+    underscores: bool = True,
+    unlisted: Iterable[str] = (),
 ) -> list[UnknownArgument]:
     """The arguments that a version's help does not list, so that a renamed flag is found before the night.
 
     A dotted name (``compilation-config.level``) is known when its first part is. A help text without any flag (the
-    image could not print it) says nothing: no argument is called unknown.
+    image could not print it), or one that only answers a search, says nothing: no argument is called unknown.
+
+    Args:
+        args: of the arm.
+        help_text: as the image printed it.
+        false_as_no: ``false`` is written ``--no-NAME``.
+        unlisted: flags that the engine takes and its help does not list.
+        underscores: the engine takes ``--max_num_seqs`` for ``--max-num-seqs``.
     """
     known = flags_in_help(help_text)
-    if not known:
+    if not known or "Parameters matching" in help_text:
         return []
-    known |= {f"--{name}" for name in always_known}
+    spelt = {_dashed(flag) for flag in known} if underscores else set(known)
+    spelt |= set(unlisted)
     found = []
     for name, value in args.items():
         written = words(name, value, false_as_no=false_as_no)
         if not written:
             continue
-        flag = _dashed(written[0].partition("=")[0])
-        if flag not in known and flag.partition(".")[0] not in known:
-            found.append(UnknownArgument(name, written[0], _nearest(flag, known)))
+        flag = written[0].partition("=")[0]
+        flag = _dashed(flag) if underscores else flag
+        if flag not in spelt and flag.partition(".")[0] not in spelt:
+            found.append(UnknownArgument(name, written[0], _nearest(flag, spelt)))
     return found
 
 

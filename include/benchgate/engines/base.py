@@ -56,6 +56,7 @@ class Engine(Protocol):
     health_path: str
     help_variants: tuple[list[str], ...]  # arguments that make the server print its arguments; the first that works
     help_entrypoint: list[str] | None  # the command they follow in a container; None: the image's own
+    help_lists: str  # a flag that every whole help lists: one that only answers a search has part of them
 
     def command(self, request: ServerRequest) -> ServerCommand:
         """The command line and environment for an arm.

@@ -164,6 +164,7 @@ class LlamacppEngine:
     health_path = "/health"
     help_variants: tuple[list[str], ...] = (["--help"],)
     help_entrypoint: list[str] | None = None
+    help_lists = "--ctx-size"
 
     def command(self, request: ServerRequest) -> ServerCommand:
         """See :meth:`benchgate.engines.base.Engine.command`."""

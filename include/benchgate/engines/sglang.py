@@ -31,6 +31,7 @@ class SglangEngine:
     health_path = "/health"
     help_variants: tuple[list[str], ...] = (["--help"],)
     help_entrypoint: list[str] | None = SERVE
+    help_lists = "--context-length"
 
     def command(self, request: ServerRequest) -> ServerCommand:
         """``python3 -m sglang.launch_server --model-path .. --host .. --port ..`` and the arm's arguments in order.
@@ -101,8 +102,8 @@ class SglangEngine:
         return log_facts.compile_events(WORDS, lines)
 
     def unknown_arguments(self, args: Mapping[str, ArgValue], help_text: str) -> list[UnknownArgument]:
-        """See :func:`benchgate.engines.arguments.unknown_arguments`."""
-        return arguments.unknown_arguments(args, help_text, false_as_no=False)
+        """See :func:`benchgate.engines.arguments.unknown_arguments`. Underscores are not taken for dashes here."""
+        return arguments.unknown_arguments(args, help_text, false_as_no=False, underscores=False)
 
     def pinned_host_memory_gib(self, args: Mapping[str, ArgValue], env: Mapping[str, str]) -> float:  # noqa: ARG002
         """Host memory that the server pins, in GiB.

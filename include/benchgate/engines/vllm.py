@@ -32,8 +32,10 @@ class VllmEngine:
 
     name = "vllm"
     health_path = "/health"
-    help_variants: tuple[list[str], ...] = (["--help=all"], ["--help"])  # since 0.10 plain --help names groups only
+    # Plain --help names only groups since 0.11; before that, --help=all lists the flags with "all" in their names.
+    help_variants: tuple[list[str], ...] = (["--help=all"], ["--help"])
     help_entrypoint: list[str] | None = SERVE
+    help_lists = "--max-model-len"
 
     def command(self, request: ServerRequest) -> ServerCommand:
         """``vllm serve MODEL --host .. --port ..`` and the arm's arguments in the order in which they are written.
@@ -104,7 +106,7 @@ class VllmEngine:
 
     def unknown_arguments(self, args: Mapping[str, ArgValue], help_text: str) -> list[UnknownArgument]:
         """See :func:`benchgate.engines.arguments.unknown_arguments`."""
-        return arguments.unknown_arguments(args, help_text, false_as_no=True)
+        return arguments.unknown_arguments(args, help_text, false_as_no=True, unlisted=["-O"])
 
     def pinned_host_memory_gib(self, args: Mapping[str, ArgValue], env: Mapping[str, str]) -> float:
         """Host memory that the server pins, in GiB; see :func:`pinned_host_memory_gib`."""

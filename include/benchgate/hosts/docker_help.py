@@ -13,7 +13,12 @@ TIMEOUT_S = 300.0  # Python engines import half a gigabyte before they print
 
 
 def help_text(
-    engine: DockerEngine, image: str, variants: Sequence[Sequence[str]], *, entrypoint: Sequence[str] | None = None
+    engine: DockerEngine,
+    image: str,
+    variants: Sequence[Sequence[str]],
+    *,
+    entrypoint: Sequence[str] | None = None,
+    lists: str = "--",
 ) -> str | None:
     """The first of ``variants`` (arguments such as ``--help=all``) that the image's command prints help for.
 
@@ -22,6 +27,7 @@ def help_text(
         image: reference by digest.
         variants: tried in order, since older versions know fewer forms.
         entrypoint: the command; the image's own when None.
+        lists: a flag that a whole help lists; one without it is an answer to something else.
 
     Returns:
         None when the image cannot say: it needs a GPU to start, is too slow, or ends with an error.
@@ -36,6 +42,6 @@ def help_text(
         except HostError:
             return None
         text = result.stdout.decode("utf-8", "replace")
-        if result.exit_code == 0 and "--" in text:
+        if result.exit_code == 0 and lists in text:
             return text
     return None

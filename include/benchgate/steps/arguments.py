@@ -45,8 +45,9 @@ def _help(run: CampaignRun, host: str, engine_name: str, pinned: str) -> str | N
     digest = names.slug(pinned.rpartition("@")[2])
     folder = settings.home() / "cache" / "help"
     said, silent = folder / f"{engine_name}-{digest}.txt", folder / f"{engine_name}-{digest}.{run.run}.silent"
-    if said.is_file():
-        return said.read_text()
+    lists = get_engine(engine_name).help_lists
+    if said.is_file() and lists in (text := said.read_text()):
+        return text
     if silent.exists():
         return None
     from benchgate.hosts.docker_help import help_text
@@ -54,14 +55,20 @@ def _help(run: CampaignRun, host: str, engine_name: str, pinned: str) -> str | N
 
     engine = get_engine(engine_name)
     try:
-        text = help_text(docker_host(run, host).engine, pinned, engine.help_variants, entrypoint=engine.help_entrypoint)
+        found = help_text(
+            docker_host(run, host).engine,
+            pinned,
+            engine.help_variants,
+            entrypoint=engine.help_entrypoint,
+            lists=lists,
+        )
     except BenchgateError:
         return None  # the launch itself will say what is wrong with this host
     folder.mkdir(parents=True, exist_ok=True)
-    if text is None:
+    if found is None:
         silent.touch()
         return None
     aside = said.with_suffix(f".{run.run}.part")
-    aside.write_text(text)
+    aside.write_text(found)
     aside.replace(said)
-    return text
+    return found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 
+import pytest
+
 from benchgate.engines import get_engine
 from benchgate.engines.arguments import flags_in_help, unknown_arguments
 from benchgate.engines.models import is_harmony
@@ -73,6 +75,74 @@ def test_a_help_that_says_nothing_accuses_nobody() -> None:
 def test_flags_are_read_wherever_they_stand() -> None:
     assert {"--moe-backend", "-tp", "--no-enable-prefix-caching", "-O"} <= flags_in_help(HELP)
     assert "-device" not in flags_in_help("multi-device setups")
+
+
+def test_what_prose_names_is_no_flag_of_this_version() -> None:
+    text = """options:
+  --enable-log-requests, --no-enable-log-requests
+                        Replaces
+                        --disable-log-requests, which
+                        is gone; also see --log-level. (default: False)
+  --kv-cache-dtype {auto,fp8}, -k {auto,fp8}
+"""
+
+    flags = flags_in_help(text)
+
+    assert flags == {"--enable-log-requests", "--no-enable-log-requests", "--kv-cache-dtype", "-k"}
+    (unknown,) = get_engine("vllm").unknown_arguments({"disable-log-requests": True}, text)
+    assert "--enable-log-requests" in unknown.nearest
+
+
+def test_an_answer_to_a_search_accuses_nobody() -> None:
+    """vLLM 0.9 and 0.10 take --help=all for a search after flags with "all" in their names."""
+    text = """
+Parameters matching 'all':
+
+  --allow-credentials   Allow credentials. (default: False)
+  --enable-multimodal-encoder-data-parallel, --disable-custom-all-reduce
+"""
+
+    assert get_engine("vllm").unknown_arguments({"max-model-len": 4096}, text) == []
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "llamacpp"])
+def test_a_whole_help_is_told_by_a_flag_that_every_version_has(engine: str) -> None:
+    assert get_engine(engine).help_lists.startswith("--")
+
+
+SGLANG_HELP = """usage: launch_server.py [-h] --model-path MODEL_PATH
+                        [--context-length CONTEXT_LENGTH]
+                        [--moe-runner-backend {auto,triton,flashinfer_cutlass}]
+                        [--tensor-parallel-size TENSOR_PARALLEL_SIZE]
+                        [--enable-metrics]
+
+options:
+  -h, --help            show this help message and exit
+  --model-path MODEL_PATH, --model MODEL_PATH
+                        The path of the model weights.
+  --context-length CONTEXT_LENGTH
+                        The model's maximum context length.
+  --moe-runner-backend {auto,triton,flashinfer_cutlass}
+                        Choose the runner backend for MoE.
+  --tensor-parallel-size TENSOR_PARALLEL_SIZE, --tp-size TENSOR_PARALLEL_SIZE, --tp TENSOR_PARALLEL_SIZE
+                        The tensor parallelism size.
+  --enable-metrics      Enable log prometheus metrics.
+"""
+
+
+def test_sglang_knows_its_aliases_and_takes_no_underscores() -> None:
+    args = {"tp": 2, "tp-size": 2, "moe-runner-backend": "triton", "enable-metrics": True, "context_length": 8192}
+
+    (unknown,) = get_engine("sglang").unknown_arguments(args, SGLANG_HELP)
+
+    assert unknown.name == "context_length"
+    assert unknown.nearest[0] == "--context-length"
+
+
+def test_dotted_arguments_of_a_configuration_are_known_by_their_first_part() -> None:
+    args = {"compilation-config.mode": 3, "compilation_config.pass_config.fuse_norm": True, "kernel-config.x": 1}
+
+    assert names(args) == ["kernel-config.x"]
 
 
 def test_harmony_models() -> None:
