@@ -1,13 +1,33 @@
 #!/bin/sh
-# Runs once, on an empty data volume: two databases, each with a role of its own that owns only that.
+# The databases and roles of a site, as .env wants them. Runs at every start and changes nothing that is right already,
+# so that a password is rotated by a new value in .env and `docker compose up -d`.
+#
+# airflow            owns the metadata database, and nothing else
+# benchgate          owns the warehouse: migrates it, and is used by nothing that runs a campaign
+# benchgate_loader   reads and writes rows of the warehouse: the workers and the pages
+# benchgate_reader   reads the warehouse: for people and dashboards
+#
+# Passwords come from the environment: they stand in no command line, and no statement with one is logged.
 set -eu
-: "${AIRFLOW_DB_PASSWORD:?}" "${WAREHOUSE_DB_PASSWORD:?}"
-psql -v ON_ERROR_STOP=1 -v airflow="$AIRFLOW_DB_PASSWORD" -v warehouse="$WAREHOUSE_DB_PASSWORD" \
-  --username "$POSTGRES_USER" --dbname postgres <<'SQL'
-CREATE ROLE airflow LOGIN PASSWORD :'airflow';
-CREATE DATABASE airflow OWNER airflow;
-REVOKE CONNECT ON DATABASE airflow FROM PUBLIC;
-CREATE ROLE benchgate LOGIN PASSWORD :'warehouse';
-CREATE DATABASE benchgate OWNER benchgate;
-REVOKE CONNECT ON DATABASE benchgate FROM PUBLIC;
+: "${PGHOST:?}" "${PGPASSWORD:?}" "${AIRFLOW_DB_PASSWORD:?}" "${WAREHOUSE_DB_PASSWORD:?}"
+: "${BENCHGATE_LOADER_PASSWORD:?}" "${BENCHGATE_READER_PASSWORD:?}"
+psql -v ON_ERROR_STOP=1 -qX --username postgres --dbname postgres <<'SQL'
+SET client_min_messages = warning;
+SELECT format('CREATE ROLE %I LOGIN', name) FROM unnest(ARRAY['airflow', 'benchgate', 'benchgate_loader', 'benchgate_reader']) name
+ WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) \gexec
+SELECT format('CREATE DATABASE %I OWNER %I', name, name) FROM unnest(ARRAY['airflow', 'benchgate']) name
+ WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = name) \gexec
+REVOKE CONNECT ON DATABASE airflow, benchgate, postgres FROM PUBLIC;
+\getenv airflow AIRFLOW_DB_PASSWORD
+\getenv owner WAREHOUSE_DB_PASSWORD
+\getenv loader BENCHGATE_LOADER_PASSWORD
+\getenv reader BENCHGATE_READER_PASSWORD
+SET log_statement = 'none';
+SET log_min_error_statement = 'panic';
+SET password_encryption = 'scram-sha-256';
+ALTER ROLE airflow LOGIN PASSWORD :'airflow';
+ALTER ROLE benchgate LOGIN PASSWORD :'owner';
+ALTER ROLE benchgate_loader LOGIN PASSWORD :'loader';
+ALTER ROLE benchgate_reader LOGIN PASSWORD :'reader';
 SQL
+echo "databases and roles are as .env wants them"
