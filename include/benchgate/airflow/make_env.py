@@ -47,7 +47,7 @@ def filled(example: str, uid: int = DEFAULT_UID) -> str:
 
 
 def container_uid() -> int:
-    """The user that the containers run as: whoever runs this, so that they read his files; for root, the image's own."""
+    """The user that the containers run as: whoever runs this (they read his files); for root, the image's own."""
     return os.getuid() or DEFAULT_UID
 
 

@@ -34,8 +34,8 @@ def role_statements(database: str, schema: str = "public") -> list[str]:
     return [
         *(
             # looked for first: who may not create roles may still grant to those that an administrator made
-            f"DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{role}') THEN CREATE ROLE {role} NOLOGIN; "
-            "END IF; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
+            f"DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{role}') "
+            f"THEN CREATE ROLE {role} NOLOGIN; END IF; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
             for role in (LOADER, READER)
         ),
         f"GRANT CONNECT ON DATABASE {database} TO {LOADER}, {READER}",

@@ -1,7 +1,7 @@
 """Health checks of the containers, each below a second: ``airflow jobs check`` imports all of Airflow every time.
 
-``healthy.py COMPONENT``: api-server, scheduler, dag-processor, triggerer or worker. Exit status 0 when it is healthy; else 1
-and a line that says why, which `docker inspect` shows.
+``healthy.py COMPONENT``: api-server, scheduler, dag-processor, triggerer or worker. Exit status 0 when it is healthy;
+else 1 and a line that says why, which `docker inspect` shows.
 """
 
 from __future__ import annotations

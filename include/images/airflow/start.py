@@ -3,7 +3,7 @@
 Compose refuses a secret that is unset or empty. This refuses what it cannot see: one that is short, that another one
 repeats, or a user without a password, for whom Airflow would make one up and print it into its log.
 
-``start.py init`` migrates both databases and grants the warehouse's roles; ``start.py ARGUMENTS`` is ``airflow ARGUMENTS``.
+``start.py init`` migrates both databases and grants the warehouse's roles; other arguments are those of ``airflow``.
 Exit status 78 (EX_CONFIG) and one line a fault when something is refused.
 """
 
@@ -130,7 +130,7 @@ def main(arguments: list[str]) -> int:
         return init()
     if arguments[:1] == ["api-server"]:
         os.environ["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE"] = prepare_passwords(os.environ)
-    os.execv(sys.executable, [sys.executable, "-m", "airflow", *arguments])
+    return os.execv(sys.executable, [sys.executable, "-m", "airflow", *arguments])  # noqa: S606
 
 
 if __name__ == "__main__":

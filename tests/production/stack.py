@@ -1,0 +1,207 @@
+"""The compose stack of a clean clone, a site of GPU hosts that it reaches over TLS, and what both say."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchgate.airflow import make_env
+from benchgate.hosts import docker_containers
+from benchgate.hosts.docker_engine import DockerEngine
+from benchgate.spec.hosts import TlsFiles
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = "benchgate-production-test"
+OVER = ("success", "failed")
+
+
+def wait_until(what: str, check: Callable[[], Any], *, timeout_s: float, every_s: float = 2.0) -> Any:
+    """The first true answer of ``check``; an error of the network counts as not yet."""
+    deadline = time.monotonic() + timeout_s
+    last: object = None
+    while time.monotonic() < deadline:
+        try:
+            last = check()
+            if last:
+                return last
+        except (OSError, urllib.error.URLError) as error:
+            last = error
+        time.sleep(every_s)
+    raise AssertionError(f"after {timeout_s:g} s, {what} has not come; last: {last}")
+
+
+@dataclass
+class Stack:
+    """A clone of the project with its own .env, started by docker compose."""
+
+    folder: Path  # the clone
+    port: int
+    site: Path  # what is written for the test beside the clone: hosts.yaml, campaigns, TLS files, the model
+    settings: dict[str, str] = field(default_factory=dict)
+
+    def prepare(self, base: str, tls: TlsFiles, hosts: dict[str, Any]) -> None:
+        """Write what an operator writes: .env, the inventory, the TLS files, and a worker for a site of its own."""
+        assert make_env.main(self.folder) == 0
+        tls_folder = self.site / "tls"
+        tls_folder.mkdir(parents=True)
+        for source, name in ((tls.ca, "ca.pem"), (tls.cert, "cert.pem"), (tls.key, "key.pem")):
+            shutil.copy(source, tls_folder / name)
+            os.chown(tls_folder / name, make_env.container_uid(), -1)
+        (self.site / "hosts.yaml").write_text(json.dumps({"hosts": hosts}))
+        (self.site / "campaigns").mkdir()
+        (self.site / "model").mkdir()
+        (self.site / "model" / "weights.gguf").write_bytes(b"simulated weights\n" * 1000)
+        changes = {
+            "BENCHGATE_BASE_IMAGE": base,
+            "BENCHGATE_PORT": str(self.port),
+            "BENCHGATE_HOSTS_FILE": str(self.site / "hosts.yaml"),
+            "BENCHGATE_CAMPAIGNS_DIR": str(self.site / "campaigns"),
+            "BENCHGATE_TLS_DIR": str(tls_folder),
+            "BENCHGATE_WORKER_CONCURRENCY": "8",
+            "BENCHGATE_API_WORKERS": "1",
+            "BENCHGATE_HEARTBEAT_TIMEOUT": "40",
+            "BENCHGATE_IMAGE": "benchgate-test/airflow:production",
+        }
+        text = (self.folder / ".env").read_text()
+        lines = [
+            f"{n}={changes.get(n, v)}" if s else n for n, s, v in (line.partition("=") for line in text.splitlines())
+        ]
+        (self.folder / ".env").write_text("\n".join(lines) + "\n")
+        self.settings = dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+        (self.folder / ".env.airflow").write_text(
+            "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL=5\nAIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL=5\n"
+            "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL=5\n"
+        )
+        self.override()
+
+    def override(self, **worker: Any) -> None:
+        """A worker for the queue of site-a beside the shipped services; ``worker`` changes it."""
+        model = f"{self.site / 'model'}:/models:ro"
+        site_worker = {
+            "extends": {"file": "docker-compose.yaml", "service": "airflow-worker"},
+            "command": ["celery", "worker", "--queues", "site-a"],
+            "environment": worker.get("environment", {}),
+            "volumes": [model, *worker.get("volumes", [])],
+        }
+        services = {
+            "site-worker": site_worker,
+            "airflow-worker": {"environment": {"AIRFLOW__CELERY__WORKER_CONCURRENCY": "2"}},
+        }
+        (self.folder / "compose.site.yaml").write_text(json.dumps({"services": services}))
+
+    def compose(self, *arguments: str, check: bool = True, timeout_s: float = 900) -> subprocess.CompletedProcess[str]:
+        """``docker compose ARGUMENTS`` in the clone."""
+        command = os.environ.get("BENCHGATE_COMPOSE", "docker compose").split()
+        files = ["-f", "docker-compose.yaml", "-f", "compose.site.yaml", "-p", PROJECT]
+        env = {name: value for name, value in os.environ.items() if not name.startswith(("BENCHGATE_", "AIRFLOW"))}
+        done = subprocess.run(
+            [*command, *files, *arguments],
+            cwd=self.folder, env=env, capture_output=True, text=True, timeout=timeout_s, check=False,
+        )  # fmt: skip
+        if check and done.returncode != 0:
+            raise AssertionError(f"docker compose {' '.join(arguments)}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+        return done
+
+    def container(self, service: str) -> str:
+        """The id of a service's container."""
+        return self.compose("ps", "-a", "-q", service).stdout.strip()
+
+    # --- the REST API
+    def call(self, method: str, path: str, body: object = None, *, token: str | None = None) -> Any:
+        """One call of the published API."""
+        headers = {"Content-Type": "application/json"}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}{path}", data=data, headers=headers, method=method
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=60) as reply:
+                return json.load(reply)
+        except urllib.error.HTTPError as error:
+            error.msg = f"{error.msg}: {error.read()[:500]!r}"
+            raise
+
+    def token(self) -> str:
+        """A JWT of the auth manager, for the first user."""
+        password = json.loads((self.folder / ".env.passwords.json").read_text())["admin"]
+        return str(self.call("POST", "/auth/token", {"username": "admin", "password": password})["access_token"])
+
+    def api(self, method: str, path: str, body: object = None) -> Any:
+        """A call as that user."""
+        return self.call(method, f"/api/v2{path}", body, token=self.token())
+
+    def trigger(self, dag: str, run_id: str) -> None:
+        """Wait until the DAG is there, then start a run of it."""
+        wait_until(f"DAG {dag}", lambda: self._unpaused(dag), timeout_s=180)
+        self.api("POST", f"/dags/{dag}/dagRuns", {"logical_date": None, "dag_run_id": run_id, "conf": {}})
+
+    def _unpaused(self, dag: str) -> bool:
+        return self.api("PATCH", f"/dags/{dag}?update_mask=is_paused", {"is_paused": False})["is_paused"] is False
+
+    def state(self, dag: str, run_id: str) -> str:
+        """State of a DAG run."""
+        return str(self.api("GET", f"/dags/{dag}/dagRuns/{run_id}")["state"])
+
+    def tasks(self, dag: str, run_id: str) -> dict[str, str]:
+        """State of every task of a run."""
+        answer = self.api("GET", f"/dags/{dag}/dagRuns/{run_id}/taskInstances?limit=1000")
+        return {task["task_id"]: str(task["state"]) for task in answer["task_instances"]}
+
+    def finished(self, dag: str, run_id: str, *, timeout_s: float = 600) -> str:
+        """Wait for the end of a DAG run; gives its state."""
+        return str(
+            wait_until(
+                f"the end of {dag} {run_id}",
+                lambda: (state := self.state(dag, run_id)) in OVER and state,
+                timeout_s=timeout_s,
+            )
+        )
+
+    # --- the warehouse
+    def rows(self, query: str, *, role: str = "benchgate_reader") -> list[list[str]]:
+        """Rows of the warehouse as a role sees them, with its password over the network; every value as text."""
+        secret = {"benchgate_reader": "BENCHGATE_READER_PASSWORD", "benchgate": "WAREHOUSE_DB_PASSWORD"}[role]
+        done = self.compose(
+            "exec", "-T", "-e", f"PGPASSWORD={self.settings[secret]}", "postgres",
+            "psql", "-h", "postgres", "-U", role, "-d", "benchgate", "-XAt", "-F", "\t",
+            "-v", "ON_ERROR_STOP=1", "-c", query,
+        )  # fmt: skip
+        return [line.split("\t") for line in done.stdout.splitlines()]
+
+
+def left_behind(engine: DockerEngine) -> list[str]:
+    """Names of our containers on a host."""
+    return [name for item in docker_containers.ours(engine) for name in item["Names"]]
+
+
+def campaign(name: str, arms: dict[str, Any], image: str, sha256: str, **changes: Any) -> dict[str, Any]:
+    """A campaign of the simulated engine: short cells, a needle gate."""
+    return {
+        "campaign": name,
+        "engine": "llamacpp",
+        "image": image,
+        "shm_size_gib": 0.1,
+        "model": {"id": "simulated", "source": {"folder": "/models", "file": "weights.gguf", "sha256": sha256}},
+        "args": {"ctx-size": 8192, "parallel": 4},
+        "arms": arms,
+        "workloads": {
+            "chat": {
+                "dataset": "synthetic", "prompt_tokens": 32, "max_tokens": 8, "users": [1], "requests": 6,
+                "max_seconds": 120,
+            }
+        },
+        "gates": {"needle": {"context_tokens": 600, "depths": [0.5], "max_tokens": 32, "seed": 20}},
+        "limits": {"start_seconds": 120, "stop_seconds": 5},
+        **changes,
+    }  # fmt: skip
