@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,30 +27,40 @@ from upath import UPath
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "include"), str(ROOT)]
 
+from benchgate.analysis.findings_of_run import find_and_write  # noqa: E402
+from benchgate.analysis.write import write_sources  # noqa: E402
 from benchgate.client.requests_file import read_requests, write_requests  # noqa: E402
 from benchgate.metrics.summary import summarise  # noqa: E402
 from benchgate.records import CellOutcome, CellRecord, EndState, GateResult, Ledger  # noqa: E402
 from benchgate.request_record import ClientFacts, RequestRecord  # noqa: E402
 from benchgate.spec.campaign import CampaignSpec  # noqa: E402
-from benchgate.warehouse import tables as t  # noqa: E402
+from benchgate.spec.load import load_sources  # noqa: E402
 from benchgate.warehouse.bundle import RunBundle  # noqa: E402
-from benchgate.warehouse.connect import open_warehouse, writing  # noqa: E402
+from benchgate.warehouse.connect import open_warehouse  # noqa: E402
 from benchgate.warehouse.load import load_run  # noqa: E402
 from benchgate.warehouse.migrate import migrate  # noqa: E402
 from benchgate.warehouse.views import VIEWS  # noqa: E402
+from benchmarks.warehouse_year import LAST_NIGHT, Year, fill_year  # noqa: E402
 from tests.support.runs import campaign, launch_record, ledger_of, run_record  # noqa: E402
 
-LAST_NIGHT = "2026-12-31"
-_NOISY = ("decode_tok_s", "prefill_tok_s", "ttft_p50_ms", "tpot_p50_ms")
+SOURCE = "gpt-oss-120b-two-kernels"  # of include/sources.yaml: the arms and workloads that it states have its names
+ARMS = ("triton", "marlin")
+WORKLOADS = ("short-chat", "prompt-8k", "document-126k")
 
 
 def spec_of(name: str, arms: int, cells: int, repeats: int) -> CampaignSpec:
     """A campaign of ``arms`` x ``cells`` x ``repeats``; its cells are four user levels of cells / 4 workloads."""
-    placements = {f"arm-{number:02d}": {"placement": f"h200-{number}/quad-a"} for number in range(arms)}
-    workloads = {
-        f"workload-{number}": {"dataset": "sharegpt", "users": [1, 8, 64, 256]} for number in range(max(1, cells // 4))
-    }
-    return campaign(campaign=name, arms=placements, workloads=workloads, repeats=repeats)
+    arm_names = [*ARMS, *(f"arm-{number:02d}" for number in range(len(ARMS), arms))]
+    workload_names = [*WORKLOADS, *(f"workload-{number}" for number in range(len(WORKLOADS), cells // 4))]
+    return campaign(
+        campaign=name,
+        arms={arm: {"placement": f"h200-{number}/quad-a"} for number, arm in enumerate(arm_names)},
+        workloads={
+            workload: {"dataset": "sharegpt", "users": [1, 8, 64, 256]} for workload in workload_names[: cells // 4]
+        },
+        repeats=repeats,
+        sources=[SOURCE] if name == "campaign-00" else [],
+    )
 
 
 def request_files(folder: Path, requests: int, kinds: int = 8) -> list[Path]:
@@ -120,65 +131,6 @@ def one_night(name: str, args: argparse.Namespace, files: list[Path]) -> RunBund
     )
 
 
-def copy_nights(url: str, name: str, nights: int, request_nights: int) -> None:
-    """Make the nights before the newest one by copying it, with 3 % noise on the metrics."""
-    engine = open_warehouse(url)
-    for back in range(1, nights):
-        with writing(engine) as connection:
-            date = f"DATE '{LAST_NIGHT}' - {back}"
-            night = date if connection.dialect.name == "postgresql" else f"date('{LAST_NIGHT}', '-{back} days')"
-            moment = (
-                f"TIMESTAMPTZ '{LAST_NIGHT}T02:00:00Z' - interval '{back} days'"
-                if connection.dialect.name == "postgresql"
-                else f"strftime('%Y-%m-%dT02:00:00.000000Z', '{LAST_NIGHT}', '-{back} days')"
-            )
-            noise = (
-                "(0.97 + 0.06 * random())"
-                if connection.dialect.name == "postgresql"
-                else "(0.97 + 0.06 * abs(random() % 1000) / 1000.0)"
-            )
-            changes: dict[str, dict[str, str]] = {
-                "campaign_run": {
-                    "run": f"'{name}.' || {night}",
-                    "night": night,
-                    "started_at": moment,
-                    "content_sha256": "NULL",
-                },
-                "launch": {},
-                "cell_median": {
-                    "run": f"'{name}.' || {night}",
-                    "night": night,
-                    "run_started_at": moment,
-                    **{column: f"x.{column} * {noise}" for column in _NOISY},
-                },
-                "cell": {column: f"x.{column} * {noise}" for column in _NOISY},
-            }
-            if back < request_nights:
-                changes["request"] = {}
-            for table, special in changes.items():
-                _copy(connection, t.metadata.tables[table], name, back, special)
-    engine.dispose()
-
-
-def _copy(connection: Any, table: sa.Table, name: str, back: int, special: dict[str, str]) -> None:
-    ids = ("run_id", "launch_id", "cell_id")
-    picked = [
-        special.get(column, f"x.{column} - {back}" if column in ids else f"x.{column}")
-        for column in table.columns.keys()  # noqa: SIM118 (a mapping of columns)
-    ]
-    joins = {
-        "campaign_run": "",
-        "request": " JOIN cell c ON c.cell_id = x.cell_id JOIN campaign_run r ON r.run_id = c.run_id",
-    }
-    join = joins.get(table.name, " JOIN campaign_run r ON r.run_id = x.run_id")
-    run = "x.run" if table.name == "campaign_run" else "r.run"
-    columns = ", ".join(table.columns.keys())
-    connection.exec_driver_sql(
-        f"INSERT INTO {table.name} ({columns}) SELECT {', '.join(picked)} FROM {table.name} x{join} "
-        f"WHERE {run} = '{name}.{LAST_NIGHT}'"
-    )
-
-
 def timed(action: Callable[[], Any]) -> tuple[float, Any]:
     """Seconds that ``action`` took, and its result."""
     started = time.perf_counter()
@@ -186,40 +138,49 @@ def timed(action: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - started, result
 
 
-def time_views(url: str, name: str, repeats: int = 3) -> list[dict[str, Any]]:
-    """Median seconds of every view: the newest run of a campaign, and one series over all of its nights."""
-    engine = open_warehouse(url, keep_connections=True)
-    run = f"{name}.{LAST_NIGHT}"
-    series = "campaign = :campaign AND arm = 'arm-01' AND workload = 'workload-0' AND load_label = 'u64'"
-    of_run = "campaign = :campaign AND run = :run"
-    asked: list[tuple[str, str]] = []
+# what a person asks of a view: one run, one series over the nights, the campaign's year
+OF_RUN = "campaign = :campaign AND run = :run"
+SERIES = "campaign = :campaign AND arm = 'marlin' AND workload = 'short-chat' AND load_label = 'u64'"
+NEWEST = "(SELECT run FROM campaign_run WHERE campaign = :campaign ORDER BY night DESC LIMIT 1)"
+NO_RUN = ("versus_reference",)
+NO_SERIES = ("versus_reference", "reversal")
+
+
+def questions() -> list[tuple[str, str]]:
+    """Title and query of all that is timed."""
+    asked: list[tuple[str, str]] = [("versus_reference, all", "SELECT * FROM versus_reference")]
     for view in VIEWS:
-        if view == "versus_reference":
-            asked.append((view, f"SELECT * FROM {view}"))
-        elif view == "request_percentile_check":  # it sorts every request it is asked about
-            asked.append((f"{view}, one arm", f"SELECT * FROM {view} WHERE {of_run} AND arm = 'arm-01'"))
-        else:
-            asked.append((view, f"SELECT * FROM {view} WHERE {of_run}"))
+        if view not in NO_RUN:
+            asked.append((f"{view}, one run", f"SELECT * FROM {view} WHERE {OF_RUN}"))
+            asked.append(
+                (f"{view}, the newest run", f"SELECT * FROM {view} WHERE campaign = :campaign AND run = {NEWEST}")
+            )
+        if view not in NO_SERIES:
+            asked.append((f"{view}, one series, all nights", f"SELECT * FROM {view} WHERE {SERIES}"))
+        asked.append((f"{view}, counted over all nights", f"SELECT count(*) FROM {view} WHERE campaign = :campaign"))
+    mean = "SELECT night, arm, avg(decode_tok_s) FROM {} WHERE campaign = :campaign GROUP BY night, arm"
     asked += [
-        (f"{view}, one series, all nights", f"SELECT * FROM {view} WHERE {series}")
-        for view in ("nightly_trend", "published_cell", "arm_comparison")
+        (f"{view}, mean of each arm and night", mean.format(view)) for view in ("nightly_trend", "published_cell")
     ]
-    asked += [
-        (f"{view}, count over all nights", f"SELECT count(*) FROM {view} WHERE campaign = :campaign")
-        for view in ("published_cell", "did_not_run", "unpublishable")
-    ]
+    return asked
+
+
+def time_views(url: str, name: str, repeats: int = 3) -> list[dict[str, Any]]:
+    """Median seconds of every question, read to the last row."""
+    engine = open_warehouse(url, keep_connections=True)
     results = []
     with engine.connect() as connection:
-        for title, query in asked:
-            values = {key: value for key, value in (("campaign", name), ("run", run)) if f":{key}" in query}
-            statement = sa.text(query).bindparams(**values)
+        for title, query in questions():
+            values = {"campaign": name, "run": f"{name}.{LAST_NIGHT}"}
+            statement = sa.text(query)
+            statement = statement.bindparams(**{key: values[key] for key in values if f":{key}" in query})
             times, rows = [], 0
             for _ in range(repeats):
                 seconds, answer = timed(lambda statement=statement: connection.execute(statement).fetchall())
                 times.append(seconds)
-                rows = len(answer)
-            results.append({"view": title, "seconds": statistics.median(times), "rows": rows})
-            print(f"  {statistics.median(times):8.3f} s  {rows:8d} rows  {title}", flush=True)
+                rows = answer[0][0] if "counted" in title else len(answer)
+            results.append({"question": title, "seconds": statistics.median(times), "first": times[0], "rows": rows})
+            print(f"  {statistics.median(times):8.3f} s ({times[0]:.3f} first)  {rows:8d} rows  {title}", flush=True)
     engine.dispose()
     return results
 
@@ -234,44 +195,59 @@ def main() -> int:
     parser.add_argument("--cells", type=int, default=20, help="cells an arm, before repeats")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--requests", type=int, default=1000, help="requests a cell")
-    parser.add_argument("--request-nights", type=int, default=1, help="nights that keep request rows, per campaign")
-    parser.add_argument("--request-campaigns", type=int, default=1, help="campaigns that have request rows at all")
+    parser.add_argument("--request-nights", type=int, default=30, help="nights that keep request rows")
+    parser.add_argument("--request-campaigns", type=int, default=1, help="campaigns that have request rows")
+    parser.add_argument("--finding-campaigns", type=int, default=1, help="campaigns that have findings, every night")
+    parser.add_argument("--only-views", action="store_true", help="time the views of a warehouse that is there")
     parser.add_argument("--json", type=Path, help="write the numbers there as well")
     args = parser.parse_args()
     report: dict[str, Any] = {**vars(args), "json": None}
-    migrate(args.url)
-    with tempfile.TemporaryDirectory() as folder:
-        files = request_files(Path(folder), args.requests)
-        for number in range(args.campaigns):
-            name = f"campaign-{number:02d}"
-            night = one_night(name, args, files)
-            if number >= args.request_campaigns:
-                night = RunBundle(**{**night.__dict__, "requests": {}})
-            seconds, loaded = timed(lambda night=night: load_run(night, args.url))  # type: ignore[misc]
-            if number == 0:
-                report["load"] = {"seconds": seconds, "cells": loaded.cells, "requests": loaded.requests}
-                print(
-                    f"load of one night: {seconds:.1f} s, {loaded.cells} cells, {loaded.requests} requests", flush=True
-                )
-                again, _ = timed(lambda night=night: load_run(night, args.url))  # type: ignore[misc]
-                report["load_again_seconds"] = again
-                print(f"the same load again (nothing to do): {again:.1f} s", flush=True)
-            seconds, _ = timed(lambda name=name: copy_nights(args.url, name, args.nights, args.request_nights))  # type: ignore[misc]
-            if number in (0, args.campaigns - 1):
-                print(f"{name}: {args.nights - 1} earlier nights made in {seconds:.0f} s", flush=True)
-    engine = open_warehouse(args.url)
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.exec_driver_sql("ANALYZE")
-        for table in ("campaign_run", "launch", "cell", "request"):
-            count = connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar()
-            report[f"{table}_rows"] = count
-            print(f"{table}: {count} rows", flush=True)
-    engine.dispose()
+    if not args.only_views:
+        make(args, report)
     print("views of one campaign (median of 3):", flush=True)
     report["views"] = time_views(args.url, "campaign-00")
     if args.json:
         args.json.write_text(json.dumps(report, indent=1, default=str))
     return 0
+
+
+def make(args: argparse.Namespace, report: dict[str, Any]) -> None:
+    """Load a night of every campaign, the first with its request rows, and make the year before it."""
+    migrate(args.url)
+    write_sources(load_sources(ROOT / "include" / "sources.yaml"), args.url)
+    names = [f"campaign-{number:02d}" for number in range(args.campaigns)]
+    with tempfile.TemporaryDirectory() as folder:
+        files = request_files(Path(folder), args.requests)
+        for number, name in enumerate(names):
+            night = one_night(name, args, files)
+            if number >= args.request_campaigns:
+                night = replace(night, requests={})
+            seconds, loaded = timed(lambda night=night: load_run(night, args.url))  # type: ignore[misc]
+            if number == 0:
+                report["load"] = {"seconds": seconds, "cells": loaded.cells, "requests": loaded.requests}
+                print(f"one night: {seconds:.1f} s, {loaded.cells} cells, {loaded.requests} requests", flush=True)
+                again, _ = timed(lambda night=night: load_run(night, args.url))  # type: ignore[misc]
+                report["load_again_seconds"] = again
+                print(f"the same load again (nothing to do): {again:.1f} s", flush=True)
+            if number < args.finding_campaigns:
+                seconds, _ = timed(lambda name=name: find_and_write(f"{name}.{LAST_NIGHT}", args.url))  # type: ignore[misc]
+                print(f"findings of {name}: {seconds:.1f} s", flush=True)
+    year = Year(args.nights, args.request_nights, args.request_campaigns, args.finding_campaigns)
+    seconds, _ = timed(lambda: fill_year(args.url, names, year))
+    print(f"{args.nights - 1} earlier nights made in {seconds:.0f} s", flush=True)
+    engine = open_warehouse(args.url)
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        # what autovacuum does by and by
+        connection.exec_driver_sql("VACUUM ANALYZE" if engine.dialect.name == "postgresql" else "ANALYZE")
+        for table in ("campaign_run", "launch", "cell", "request", "comparison", "regression_finding"):
+            count = connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar()
+            report[f"{table}_rows"] = count
+            print(f"{table}: {count} rows", flush=True)
+    engine.dispose()
+    if args.finding_campaigns:  # with a year behind it
+        seconds, _ = timed(lambda: find_and_write(f"{names[0]}.{LAST_NIGHT}", args.url))
+        report["findings_seconds"] = seconds
+        print(f"findings of {names[0]} with all its nights: {seconds:.1f} s", flush=True)
 
 
 if __name__ == "__main__":

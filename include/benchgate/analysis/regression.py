@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from benchgate.analysis.cells import MeasuredCell, refusals
 from benchgate.analysis.change_points import SMALLEST_SEGMENT, change_points, without_spikes
@@ -19,6 +19,7 @@ from benchgate.analysis.findings import (
 )
 from benchgate.analysis.measures import Measure
 from benchgate.analysis.multiple import FALSE_DISCOVERIES, adjusted
+from benchgate.analysis.night_noise import Rules, least_noise, rules_of, rules_of_night
 from benchgate.analysis.nightly_rule import NIGHTLY_LEVEL, SHARES, Step, smallest_visible, step
 from benchgate.analysis.series import Night, NightlySeries
 
@@ -26,37 +27,15 @@ LONGEST_HISTORY = 90  # nights that are looked at
 FEW_NIGHTS = 4  # below: the plain rule of the first nights may decide, too
 
 
-@dataclass(frozen=True)
-class Rules:
-    """What matters and what is assumed, on the additive scale: logs for ratios, the share itself for error rates."""
-
-    assumed_noise: float  # of one night, until the series shows its own
-    relevant: float  # a PASS means that this would have been found within two nights
-    plain: float  # a first-nights change this large is called without knowing the noise
-
-
-# 3 %: what a quiet machine shows between nights. 15 %: two single runs at 5 % noise differ by it in 2 of 100 pairs.
-RATIO = Rules(assumed_noise=0.03, relevant=math.log(1.10), plain=0.16)
-DIFFERENCE = Rules(assumed_noise=0.01, relevant=0.05, plain=0.10)
-
-
-def rules_of(measure: Measure) -> Rules:
-    """The rules for a measure."""
-    return RATIO if measure.effect == "ratio" else DIFFERENCE
-
-
-def least_noise(measure: Measure) -> float:
-    """Noise below which a change point of the past does not matter."""
-    return rules_of(measure).assumed_noise / 3
-
-
 def judge_night(series: Iterable[NightlySeries]) -> list[RegressionFinding]:
     """Every series of one campaign as of its newest night, corrected for how many there are.
 
     Among many cells some move by chance: a regression or improvement must survive Benjamini-Hochberg over all series
-    judged tonight, so that a night of noise alone raises an alarm in at most 5 % of nights, however many cells.
+    judged tonight, so that a night of noise alone raises an alarm in at most 5 % of nights, however many cells. What
+    the series of a metric scatter by is the noise that each of them is given while it has few nights of its own.
     """
-    findings = [judge(one) for one in series]
+    rows = list(series)
+    findings = [judge(one, rules) for one, rules in zip(rows, rules_of_night(rows), strict=True)]
     tested = [index for index, finding in enumerate(findings) if finding.p_value is not None]
     levels = adjusted([p for finding in findings if (p := finding.p_value) is not None])
     for index, level in zip(tested, levels, strict=True):
@@ -71,12 +50,13 @@ def judge_night(series: Iterable[NightlySeries]) -> list[RegressionFinding]:
     return findings
 
 
-def judge(series: NightlySeries) -> RegressionFinding:
-    """One series as of its newest night."""
-    finding = _judge(series)
+def judge(series: NightlySeries, rules: Rules | None = None) -> RegressionFinding:
+    """One series as of its newest night; ``rules`` of the campaign's noise, by default those of the measure alone."""
+    rules = rules or rules_of(series.measure)
+    finding = _judge(series, rules)
     if finding.answer not in (REGRESSED, IMPROVED):
         return finding
-    yesterday = _judge(series.until(len(series.nights) - 1))
+    yesterday = _judge(series.until(len(series.nights) - 1), rules)
     known = yesterday.answer == finding.answer and _near(series, yesterday.since_night, finding.since_night)
     return replace(finding, new_tonight=not known)
 
@@ -87,7 +67,7 @@ def _near(series: NightlySeries, one: str | None, other: str | None) -> bool:
     return one in order and other in order and abs(order.index(one) - order.index(other)) <= 2
 
 
-def _judge(series: NightlySeries) -> RegressionFinding:
+def _judge(series: NightlySeries, rules: Rules) -> RegressionFinding:
     measure = series.measure
     nights, left_out = comparable(series)
     newest = series.nights[-1]
@@ -113,8 +93,8 @@ def _judge(series: NightlySeries) -> RegressionFinding:
     values = [_scaled(measure, night.value) for night in nights]
     # an old odd night must neither hide a new regression nor look like a level
     usual = without_spikes(values, least_noise(measure))
-    steps = _steps(measure, nights, values, usual)
-    finding = _decide(blank, measure, nights, values, usual, steps)
+    steps = _steps(measure, rules, nights, values, usual)
+    finding = _decide(blank, measure, rules, nights, values, usual, steps)
     if left_out:
         finding = replace(finding, reason=f"{finding.reason} Earlier nights are not compared: {left_out}.")
     return finding
@@ -161,10 +141,9 @@ def _scaled(measure: Measure, value: float) -> float:
 
 
 def _steps(
-    measure: Measure, nights: Sequence[Night], values: Sequence[float], usual: Sequence[float]
+    measure: Measure, rules: Rules, nights: Sequence[Night], values: Sequence[float], usual: Sequence[float]
 ) -> list[tuple[Step, int]]:
     """A step for each of the last seven nights at which a new level may have begun, and where the old one begins."""
-    assumed = rules_of(measure).assumed_noise
     past = [0, *change_points(usual, least_noise(measure))]
     found = []
     for length in SHARES:
@@ -177,7 +156,7 @@ def _steps(
         one = step(
             usual[start:first],
             values[first:],
-            assumed_noise=assumed,
+            assumed_noise=rules.assumed_noise,
             spread=max(spreads) if spreads else None,
             worse=_worse(measure),
         )
@@ -193,6 +172,7 @@ def _worse(measure: Measure) -> int:
 def _decide(
     blank: RegressionFinding,
     measure: Measure,
+    rules: Rules,
     nights: Sequence[Night],
     values: Sequence[float],
     usual: Sequence[float],
@@ -214,12 +194,12 @@ def _decide(
     event = replace(event, reason=f"{size}. {_because(changes, known)}")
     if best.p_value <= NIGHTLY_LEVEL and (best.persistent or (best.length == 1 and changes)):
         return event
-    if first - start < FEW_NIGHTS and _plainly(nights, values, start, rules_of(measure)) and (changes or not known):
+    if first - start < FEW_NIGHTS and _plainly(nights, values, start, rules) and (changes or not known):
         return replace(event, method="plain rule of the first nights", p_value=min(best.p_value, NIGHTLY_LEVEL))
     if best.p_value <= NIGHTLY_LEVEL:
         doubt = "one night far outside; a second night decides" if best.length == 1 else "the nights disagree"
         return replace(event, answer=UNDECIDED, reason=f"{size}, but {doubt}. {_because(changes, known)}")
-    return _no_change(blank, measure, usual, steps, best.p_value)
+    return _no_change(blank, measure, rules, usual, steps, best.p_value)
 
 
 def _filled(blank: RegressionFinding, measure: Measure, one: Step, before: int) -> RegressionFinding:
@@ -238,6 +218,7 @@ def _filled(blank: RegressionFinding, measure: Measure, one: Step, before: int) 
 def _no_change(
     blank: RegressionFinding,
     measure: Measure,
+    rules: Rules,
     usual: Sequence[float],
     steps: Sequence[tuple[Step, int]],
     p_value: float,
@@ -245,7 +226,6 @@ def _no_change(
     """PASS when a relevant change would have been found; the two newest nights stand for the present."""
     shown, start = steps[min(1, len(steps) - 1)]
     first = len(usual) - shown.length
-    rules = rules_of(measure)
     visible = smallest_visible(usual[start:first], rules.assumed_noise)
     finding = replace(
         _filled(blank, measure, shown, first - start),

@@ -325,3 +325,30 @@ def test_a_series_of_cells_takes_the_median_of_the_repeats() -> None:
 
     assert isinstance(one, NightlySeries)
     assert (one.nights[0].value, one.nights[0].repeats) == (11.0, 3)
+
+
+@pytest.mark.parametrize("nights", [2, 3, 5])
+def test_first_nights_of_a_noisy_metric_raise_no_alarm_in_a_whole_campaign(nights: int) -> None:
+    """Time to first token may scatter by 8 % where throughput scatters by 1 %: the other series know."""
+    rng = np.random.default_rng(nights)
+    alarms = sum(
+        any(f.answer in ALARMS for f in judge_night([_noisy_ttft(rng, nights) for _ in range(40)])) for _ in range(20)
+    )
+    assert alarms <= 1
+
+
+def _noisy_ttft(rng: np.random.Generator, nights: int) -> NightlySeries:
+    return series(noisy(rng, nights, noise=0.08, level=80.0), metric="ttft_p50_ms")
+
+
+def test_a_regression_of_every_arm_on_the_third_night_is_not_taken_for_noise() -> None:
+    rng = np.random.default_rng(12)
+    made = []
+    for _ in range(40):
+        values = noisy(rng, 3, noise=0.03)
+        values[2:] *= 0.75
+        made.append(series(values))
+
+    found = judge_night(made)
+
+    assert sum(f.answer == "REGRESSED" for f in found) >= 30
