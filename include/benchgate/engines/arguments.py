@@ -194,9 +194,16 @@ def unknown_arguments(
             continue
         flag = written[0].partition("=")[0]
         flag = _dashed(flag) if underscores else flag
-        if flag not in spelt and flag.partition(".")[0] not in spelt:
+        if not _is_known(flag, spelt):
             found.append(UnknownArgument(name, written[0], _nearest(flag, spelt)))
     return found
+
+
+def _is_known(flag: str, known: set[str]) -> bool:
+    """Listed, or a key of a listed one, or short for the only flag that begins so, as argparse takes it."""
+    if flag in known or flag.partition(".")[0] in known:
+        return True
+    return flag.startswith("--") and "." not in flag and sum(item.startswith(flag) for item in known) == 1
 
 
 def _dashed(flag: str) -> str:

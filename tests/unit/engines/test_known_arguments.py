@@ -139,6 +139,35 @@ def test_sglang_knows_its_aliases_and_takes_no_underscores() -> None:
     assert unknown.nearest[0] == "--context-length"
 
 
+def test_a_beginning_that_only_one_flag_has_is_that_flag() -> None:
+    """SGLang 0.5.23 has --tp-size and takes --tp for it; --cuda-graph-max-bs became two flags."""
+    real = gzip.decompress((FIXTURES / "sglang-0.5.23-flags.txt.gz").read_bytes()).decode()
+
+    unknown = get_engine("sglang").unknown_arguments({"tp": 2, "dp": 2, "cuda-graph-max-bs": 32}, real)
+
+    assert [found.name for found in unknown] == ["cuda-graph-max-bs"]
+    assert unknown[0].nearest[:2] == ("--cuda-graph-max-bs-decode", "--cuda-graph-max-bs-prefill")
+
+
+def test_arguments_of_the_spark_campaign_against_the_real_flags_of_sglang() -> None:
+    real = gzip.decompress((FIXTURES / "sglang-0.5.23-flags.txt.gz").read_bytes()).decode()
+    args = {
+        "context-length": 65536,
+        "reasoning-parser": "gpt-oss",
+        "tool-call-parser": "gpt-oss",
+        "moe-runner-backend": "marlin",
+        "attention-backend": "triton",
+        "mem-fraction-static": 0.85,
+        "max-running-requests": 32,
+        "enable-metrics": True,
+        "enable-moe-ep": True,
+    }
+
+    unknown = get_engine("sglang").unknown_arguments(args, real)
+
+    assert [found.name for found in unknown] == ["enable-moe-ep"]
+
+
 def test_dotted_arguments_of_a_configuration_are_known_by_their_first_part() -> None:
     args = {"compilation-config.mode": 3, "compilation_config.pass_config.fuse_norm": True, "kernel-config.x": 1}
 
