@@ -23,6 +23,8 @@ PIECE = 256 * 1024  # bytes handed to the kernel at a time: a 5 MB prompt lets o
 class HttpConnection(ABC):
     """One connection, one exchange at a time."""
 
+    __slots__ = ("_unsent", "connect_s", "end_reason", "exchange", "open", "served")
+
     def __init__(self) -> None:
         self._unsent: list[memoryview] = []  # pieces of a request, the next one last
         self.exchange: Exchange | None = None
