@@ -131,8 +131,12 @@ class RunStore:
             if is_local(target):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 aside = Path(f"{target.path}.part")
-                aside.write_bytes(data)
-                aside.replace(target.path)
+                try:
+                    aside.write_bytes(data)
+                    aside.replace(target.path)
+                except OSError:  # a full disk: half a file would only take more of it
+                    aside.unlink(missing_ok=True)
+                    raise
             else:
                 target.write_bytes(data)
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchgate.cli.options import number, whole
+from benchgate.cli.options import number, whole, whole_file
 from benchgate.client.config import ARRIVALS, ENDPOINTS, EXIT_NOTHING_SUCCEEDED, PROBES, BenchConfig, OptionError
 
 if TYPE_CHECKING:
@@ -300,21 +300,20 @@ def _measure(
         max_tokens_per_event=args.max_tokens_per_event,
         min_samples=args.min_latency_samples,
     )
+    # shown before it is written, which may fail; with JSON progress, stdout belongs to the program that reads it
+    print(describe(summary), file=sys.stderr if line.mode == "json" else sys.stdout, flush=True)
     if folder is not None:
         _write(folder, result, summary)
-    # with JSON progress, stdout belongs to the program that reads it
-    print(describe(summary), file=sys.stderr if line.mode == "json" else sys.stdout)
     return summary
 
 
 def _write(folder: Path, result: BenchResult, summary: CellSummary) -> None:
     from benchgate.client.requests_file import write_requests
 
-    folder.mkdir(parents=True, exist_ok=True)
-    write_requests(folder / "requests.parquet", result.records, result.facts)
-    aside = folder / "summary.json.part"
-    aside.write_text(summary.model_dump_json(indent=1) + "\n")
-    aside.replace(folder / "summary.json")
+    with whole_file(folder / "requests.parquet") as aside:
+        write_requests(aside, result.records, result.facts)
+    with whole_file(folder / "summary.json") as aside:
+        aside.write_text(summary.model_dump_json(indent=1) + "\n")
 
 
 def describe(summary: CellSummary) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 
 from benchgate import secrets
-from benchgate.cli.options import new_file, number, whole
+from benchgate.cli.options import new_file, number, whole, whole_file
 
 MOST_TOKENS = 100_000_000  # beyond it stands a typing mistake that would take all memory
 
@@ -89,7 +88,8 @@ def run(args: argparse.Namespace) -> int:
         on_result=show,
     )
     if args.output:
-        _write(args.output, check.model_dump_json(indent=1))
+        with whole_file(args.output) as aside:
+            aside.write_text(check.model_dump_json(indent=1) + "\n")
     if args.json:
         print(json.dumps({"passed": check.passed, "found": check.found, **check.model_dump()}, indent=1))
     else:
@@ -118,15 +118,3 @@ def _last_cause(error: BaseException) -> str:
     if isinstance(reason, OSError) and reason.strerror:
         return reason.strerror
     return " ".join(str(reason).split()).rpartition(">: ")[2] or "the connection failed"
-
-
-def _write(target: Path, text: str) -> None:
-    """Whole or not at all: the folder may have gone or filled up since it was looked at."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    aside = target.with_name(f"{target.name}.part")
-    try:
-        aside.write_text(text + "\n")
-        aside.replace(target)
-    except OSError:
-        aside.unlink(missing_ok=True)
-        raise

@@ -6,9 +6,11 @@ import argparse
 import math
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from benchgate.errors import BenchgateError
 from benchgate.names import slug
 
 
@@ -86,3 +88,23 @@ def new_file(text: str) -> Path:
     if not os.access(target, os.W_OK):
         raise argparse.ArgumentTypeError(f"{text!r} cannot be written: no permission for {target}")
     return path
+
+
+@contextmanager
+def whole_file(target: Path, *, make_folder: bool = True) -> Iterator[Path]:
+    """A path beside ``target`` to write to: it takes the target's place when all is written, and else goes.
+
+    Raises:
+        BenchgateError: it cannot be written, with the file and the reason.
+    """
+    aside = target.with_name(f".{target.name}.part")
+    try:
+        if make_folder:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        yield aside
+        aside.replace(target)
+    except OSError as error:
+        raise BenchgateError(f"{target} cannot be written: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)

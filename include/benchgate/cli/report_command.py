@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
+from benchgate.cli.options import whole_file
 from benchgate.errors import BenchgateError
 
 FORMATS = ("text", "html", "markdown", "csv", "parquet", "reproduce", "llm-d")
@@ -26,28 +26,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read the run, make the report, write or print it."""
+    _check(args)
     key = _run_key(args)
     if args.write:
         from benchgate.steps.reporting import write_findings
 
         write_findings(key, args.url)
-    if args.format in ("parquet", "llm-d") and args.output is None:
-        kind = "a folder" if args.format == "llm-d" else "a file"
-        raise BenchgateError(f"--format {args.format} is written into {kind}", remedy="give it with --output")
     if args.format == "llm-d":
         return _llmd(key, args.url, args.output)
     if args.format == "parquet":
         from benchgate.report.export import read_rows, to_parquet
 
         rows = read_rows(key, args.url, published_only=args.published_only)
-        _writing(args.output, lambda: to_parquet(rows, args.output))
+        with whole_file(args.output, make_folder=False) as aside:
+            to_parquet(rows, aside)
         return 0
     text = _text(args, key)
     if args.output is None:
         sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
     else:
-        _writing(args.output, lambda: args.output.write_text(text, encoding="utf-8"))
+        with whole_file(args.output, make_folder=False) as aside:
+            aside.write_text(text, encoding="utf-8")
     return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """What does not go together is told before anything is read or written."""
+    if args.format in ("parquet", "llm-d") and args.output is None:
+        kind = "a folder" if args.format == "llm-d" else "a file"
+        raise BenchgateError(f"--format {args.format} is written into {kind}", remedy="give it with --output")
+    if args.published_only and args.format not in ("csv", "parquet"):
+        raise BenchgateError(f"--published-only is for csv and parquet, not for {args.format}", remedy="leave it out")
+    if args.campaign is not None and args.run != "latest":
+        raise BenchgateError("--campaign chooses among the newest runs", remedy="write latest, or leave --campaign out")
+    if args.output is not None and args.output.is_dir() != (args.format == "llm-d") and args.output.exists():
+        kind = "a file, and --format llm-d needs a folder" if args.format == "llm-d" else "a folder; name a file in it"
+        raise BenchgateError(f"--output {args.output} is {kind}")
 
 
 def _run_key(args: argparse.Namespace) -> str:
@@ -99,18 +113,8 @@ def _llmd(key: str, url: str | None, folder: Path) -> int:
 
     rows = read_rows(key, url, published_only=True)
 
-    def write() -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        for row in rows:
-            (folder / file_name(row)).write_text(yaml.safe_dump(document(row), sort_keys=False), encoding="utf-8")
-
-    _writing(folder, write)
+    for row in rows:
+        with whole_file(folder / file_name(row)) as aside:
+            aside.write_text(yaml.safe_dump(document(row), sort_keys=False), encoding="utf-8")
     print(f"{len(rows)} published cells written to {folder}")
     return 0
-
-
-def _writing(path: Path, write: Callable[[], object]) -> None:
-    try:
-        write()
-    except OSError as error:
-        raise BenchgateError(f"{path} cannot be written: {error.strerror or error}") from error

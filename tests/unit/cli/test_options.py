@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchgate import cli
+from benchgate.cli.options import whole_file
+from benchgate.errors import BenchgateError
 
 BENCH = ("bench", "--base-url", "http://127.0.0.1:9", "--prompt-tokens", "50", "--num-prompts", "2")
 NEEDLE = ("needle", "--base-url", "http://127.0.0.1:9", "--model", "m")
@@ -142,3 +144,37 @@ def test_a_run_that_nobody_knows_is_told(capsys: pytest.CaptureFixture[str], ben
 
     assert code == 1
     assert "no run nope is on these hosts or in" in capsys.readouterr().err
+
+
+def run_out_of_space(target: Path) -> None:
+    with whole_file(target) as aside:
+        aside.write_text("ha")
+        raise OSError(28, "No space left on device")
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "r.json"
+    with whole_file(target) as aside:
+        aside.write_text("whole")
+    with pytest.raises(BenchgateError, match=r"r\.json cannot be written: No space left"):
+        run_out_of_space(target)
+
+    assert target.read_text() == "whole"
+    assert [file.name for file in target.parent.iterdir()] == ["r.json"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--format", "parquet"], "give it with --output"),
+        (["--format", "llm-d"], "give it with --output"),
+        (["--format", "html", "--published-only"], "is for csv and parquet"),
+        (["--campaign", "demo"], "chooses among the newest"),
+        (["--format", "html", "--output", "."], "is a folder; name a file in it"),
+    ],
+)
+def test_what_a_report_cannot_do_is_told_before_anything_is_read(
+    options: list[str], says: str, capsys: pytest.CaptureFixture[str], benchgate_home: Path
+) -> None:
+    assert cli.main(["report", "demo.x", *options]) == 1
+    assert says in capsys.readouterr().err
