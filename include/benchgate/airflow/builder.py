@@ -24,6 +24,9 @@ from benchgate.spec.hosts import HostSpec, Inventory
 from benchgate.spec.load import load_campaign, load_inventory
 
 _START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+# Steps that change nothing when they are done again outlive what comes back by itself: a database or a host that
+# restarts, a full disk that is cleared, a worker that is killed.
+_OUTLIVES = {"retries": 4, "retry_delay": timedelta(seconds=30)}
 _MARGIN_S = 600.0  # what a step may take beyond the limits that the campaign gives it
 
 
@@ -84,12 +87,12 @@ def build_dag(campaign: CampaignSpec, inventory: Inventory, path: Path) -> DAG:
     ledger = build_ledger(campaign, "planned", _START.isoformat())
     with dag:
         make = _maker(path)
-        plan = make("plan", "plan")
+        plan = make("plan", "plan", **_OUTLIVES)
         seeded = _seed_groups(campaign, inventory, ledger, make, plan)
         stops = _lanes(campaign, inventory, ledger, make, seeded)
         with TaskGroup("publish", prefix_group_id=False, tooltip="What holds goes into the warehouse"):
-            validate = make("validate", "validate", trigger_rule=TriggerRule.ALL_DONE)
-            load = make("load", "load", outlets=[WAREHOUSE])
+            validate = make("validate", "validate", trigger_rule=TriggerRule.ALL_DONE, **_OUTLIVES)
+            load = make("load", "load", outlets=[WAREHOUSE], **_OUTLIVES)
             verdict = make("verdict", "verdict")
         plan >> validate
         stops >> validate >> load >> verdict
@@ -202,7 +205,7 @@ def _launch_group(
             )
             previous >> task
             previous = task
-        stop = make("stop_server", "stop_server", **common)
+        stop = make("stop_server", "stop_server", **_OUTLIVES, **common)
         previous >> stop.as_teardown(setups=start)
     return preflight, stop
 

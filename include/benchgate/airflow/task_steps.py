@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from benchgate.errors import BenchgateError, SeedError
+from benchgate.errors import ArtifactError, BenchgateError, DamagedArtifact, HostError, SeedError, WarehouseError
 from benchgate.names import run_key
 from benchgate.steps.context import CampaignRun
 
@@ -34,9 +34,21 @@ def run(task: StepTask, context: Context) -> Any:
     try:
         return step(task, context)
     except BenchgateError as error:
-        if task.step.startswith(("seed_", "pull_")):
-            raise  # a registry or a hub may answer next time: retried
+        if may_pass(task.step, error):
+            raise  # retried
         raise AirflowFailException(str(error)) from None
+
+
+def may_pass(step: str, error: BenchgateError) -> bool:
+    """Whether a retry of ``step`` may find what this attempt missed.
+
+    A registry or a hub may answer next time. What can be done twice without harm (planning, publishing, stopping a
+    server) waits for a host, a database or a disk; a server is never started and a cell never measured a second time.
+    """
+    if step.startswith(("seed_", "pull_")):
+        return True
+    passing = isinstance(error, (HostError, ArtifactError, WarehouseError)) and not isinstance(error, DamagedArtifact)
+    return step in ("plan", "validate", "load", "stop_server") and passing
 
 
 def on_kill(task: StepTask) -> None:

@@ -1,0 +1,142 @@
+"""The Airflow containers refuse to start without good secrets, and their health checks tell why."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from images.airflow import healthy, start
+
+GOOD = {
+    "AIRFLOW__CORE__FERNET_KEY": "f" * 44,
+    "AIRFLOW__API_AUTH__JWT_SECRET": "j" * 64,
+    "AIRFLOW__API__SECRET_KEY": "s" * 64,
+    "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"postgresql+psycopg://airflow:{'a' * 32}@postgres/airflow",
+    "AIRFLOW__CELERY__RESULT_BACKEND": f"db+postgresql+psycopg://airflow:{'a' * 32}@postgres/airflow",
+    "AIRFLOW__CELERY__BROKER_URL": f"redis://:{'r' * 32}@redis:6379/0",
+    "BENCHGATE_WAREHOUSE": f"postgresql+psycopg://benchgate_loader:{'w' * 32}@postgres/benchgate",
+}
+
+
+def test_good_secrets_start() -> None:
+    assert start.refusals(GOOD) == []
+
+
+@pytest.mark.parametrize("name", sorted(GOOD))
+@pytest.mark.parametrize(
+    ("value", "told"), [("", "has no secret"), ("redis://:short@redis", "characters; at least 16")]
+)
+def test_a_missing_or_short_secret_refuses_by_name(name: str, value: str, told: str) -> None:
+    if not name.startswith(("AIRFLOW__CELERY", "AIRFLOW__DATABASE", "BENCHGATE")):
+        value = value and "short"
+
+    (fault,) = start.refusals({**GOOD, name: value})
+
+    assert name in fault
+    assert told in fault
+    assert "short" not in fault
+
+
+def test_one_secret_for_two_purposes_refuses() -> None:
+    (fault,) = start.refusals({**GOOD, "AIRFLOW__API__SECRET_KEY": "j" * 64})
+
+    assert fault == "AIRFLOW__API__SECRET_KEY and AIRFLOW__API_AUTH__JWT_SECRET have the same secret"
+
+
+@pytest.mark.parametrize(
+    ("users", "passwords", "faults"),
+    [
+        ("admin:admin", '{"admin": "long-enough-1234"}', []),
+        ("admin:admin, eve:viewer", '{"admin": "long-enough-1234"}', ["user eve has no password"]),
+        ("admin:admin", '{"admin": "admin"}', ["the password of user admin has fewer than 12 characters"]),
+        (
+            "admin:root",
+            '{"admin": "long-enough-1234"}',
+            ["user admin has the role 'root'; write viewer, user, op or admin"],
+        ),
+        ("", "{}", ["nobody may log in: BENCHGATE_USERS is empty"]),
+        ("admin:admin", "[]", ['the passwords file must be {"name": "password"}']),
+    ],
+)
+def test_everybody_who_may_log_in_needs_a_password(users: str, passwords: str, faults: list[str]) -> None:
+    assert start.password_refusals(users, passwords) == faults
+
+
+def test_a_passwords_file_that_is_no_json_is_refused() -> None:
+    (fault,) = start.password_refusals("admin:admin", "{")
+
+    assert fault.startswith("the passwords file is no JSON: ")
+
+
+def test_the_container_ends_with_a_line_a_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        start.refuse(start.refusals({}), "run `make env`")
+
+    said = capsys.readouterr().err.splitlines()
+    assert caught.value.code == 78
+    assert len(said) == len(GOOD) + 1
+    assert said[-1] == "run `make env`"
+
+
+def test_passwords_are_copied_for_airflow_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = tmp_path / "passwords"
+    secret.write_text('{"admin": "long-enough-1234"}')
+    monkeypatch.setattr(start, "SECRET_FILE", secret)
+    environ = {"AIRFLOW_HOME": str(tmp_path / "home"), "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin"}
+
+    copy = Path(start.prepare_passwords(environ))
+
+    assert copy.read_text() == secret.read_text()
+    assert copy.stat().st_mode & 0o777 == 0o600
+
+
+class _Health(BaseHTTPRequestHandler):
+    answer: object = None
+
+    def do_GET(self) -> None:
+        data = json.dumps(self.answer).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def api_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[_Health]]:
+    server = HTTPServer(("127.0.0.1", 0), _Health)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}"
+    monkeypatch.setenv("AIRFLOW__CORE__EXECUTION_API_SERVER_URL", f"{address}/execution/")
+    monkeypatch.setattr(healthy, "API_SERVER", address)
+    yield _Health
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_component_is_as_healthy_as_its_heartbeat(api_server: type[_Health]) -> None:
+    api_server.answer = {
+        "metadatabase": {"status": "healthy"},
+        "triggerer": {"status": "unhealthy", "latest_triggerer_heartbeat": "2026-11-30T02:00:00Z"},
+        "dag_processor": {"status": None, "latest_dag_processor_heartbeat": None},
+    }
+
+    assert healthy.check("api-server") is None
+    assert healthy.check("triggerer") == "triggerer is unhealthy, its last heartbeat was 2026-11-30T02:00:00Z"
+    assert healthy.check("dag-processor") == "dag_processor is unknown, its last heartbeat was never"
+
+
+def test_a_check_that_cannot_ask_is_unhealthy(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(healthy, "API_SERVER", "http://127.0.0.1:1")
+
+    assert healthy.main(["api-server"]) == 1
+    assert "refused" in capsys.readouterr().out
