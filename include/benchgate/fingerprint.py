@@ -12,7 +12,7 @@ def parts(launch: LaunchRecord) -> dict[str, object]:
     """The named parts of the fingerprint; None marks a part that is not known.
 
     Parts that cannot exist are left out: an image on a process host, a GPU and driver on a placement without GPUs,
-    a vocabulary where the model needs none.
+    a vocabulary where the model needs none, draft models of an arm that has none.
     """
     host = launch.host_facts
     known: dict[str, object] = {
@@ -27,6 +27,8 @@ def parts(launch: LaunchRecord) -> dict[str, object]:
     }
     if launch.image is not None:
         known["image_digest"] = launch.image_digest
+    if launch.draft_revisions:
+        known["draft_revisions"] = launch.draft_revisions if all(launch.draft_revisions.values()) else None
     if launch.needs_vocab:
         known["vocab_sha256"] = launch.vocab_sha256
     if launch.gpus:

@@ -137,6 +137,7 @@ class HostSeeds(Record):
     host: str
     facts: list[SeedFact] = []
     images: dict[str, str] = {}  # image as written -> repo@sha256:..
+    pulled: list[str] = []  # of these, what this run's own pull brought to the host
     previous_digests: dict[str, str] = {}  # image as written -> digest of the last run, when the tag moved
     models: dict[str, str] = {}  # "id@revision" as written -> path as the server sees it
     model_revisions: dict[str, str] = {}  # "id@revision" as written -> commit hash or sha256
@@ -180,6 +181,7 @@ class LaunchRecord(Record):
     image_previous_digest: str | None = None
     model_id: str
     model_revision: str | None = None  # resolved commit hash or file sha256
+    draft_revisions: dict[str, str | None] = {}  # the same of each draft model, by its id
     vocab_sha256: str | None = None
     needs_vocab: bool = False
     gpus: list[str] = []  # of the placement; empty: CPU only

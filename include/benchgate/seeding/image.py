@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from docker.errors import ImageNotFound
@@ -34,6 +34,7 @@ class ResolvedImage:
     engine_version_evidence: Evidence | None
     entrypoint: list[str]
     pulled: bool
+    brought: bool = False  # by this very pull: no such digest was on the host before
     note: str | None = None  # for the record, e.g. that the last digest was used because the pull failed
 
     @property
@@ -138,6 +139,7 @@ def resolve_image(
     previous = None if reference.pinned else _local_digest(engine, reference)
     note = None
     pulled = False
+    there = digests_on(engine, reference.repository)
     if reference.digest is not None and _inspect(engine, str(reference)) is not None:
         digest = reference.digest
         report(f"{engine.host}: {reference} is there")
@@ -164,7 +166,8 @@ def resolve_image(
                 remedy="use an image that comes from a registry",
             )
         digest = found
-    return _described(engine, image, reference, digest, previous=previous, pulled=pulled, note=note, report=report)
+    resolved = _described(engine, image, reference, digest, previous=previous, pulled=pulled, note=note, report=report)
+    return replace(resolved, brought=pulled and digest not in there)
 
 
 def _described(
@@ -227,6 +230,14 @@ def _built_here(engine: DockerEngine, image: str, reference: ImageReference) -> 
         return None
     note = "the image that was built on this host is used, by its id"
     return _resolved(engine, image, str(details["Id"]), details, note=note)
+
+
+def digests_on(engine: DockerEngine, repository: str) -> set[str]:
+    """Every digest of a repository that is on the host, tagged or not."""
+    with engine.doing(f"cannot list images of {repository}"):
+        images = engine.api.images(name=repository)
+    found = (digest_of(image.get("RepoDigests") or [], repository) for image in images)
+    return {digest for digest in found if digest is not None}
 
 
 def _inspect(engine: DockerEngine, name: str) -> dict[str, Any] | None:

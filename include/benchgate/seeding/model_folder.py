@@ -49,7 +49,7 @@ def seed_folder_model(model: ModelSpec, report: Report = silent) -> SeedFact:
 
 
 def host_path_model(model: ModelSpec) -> SeedFact:
-    """A model that the GPU host has by itself: taken as it is, and not checked."""
+    """A model that the GPU host has by itself: where it lies. Its content is read there, by the seed step."""
     source = model.source
     assert source is not None
     assert source.host_path is not None
@@ -60,5 +60,5 @@ def host_path_model(model: ModelSpec) -> SeedFact:
         digest=f"sha256:{source.sha256}" if source.sha256 else None,
         source="host path",
         path=path,
-        note="lies on the host and was not verified by Benchgate",
+        note="lies on the host, and was not read there yet",
     )

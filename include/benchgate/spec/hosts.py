@@ -67,6 +67,8 @@ class HostSpec(Model):
     # images that campaigns may run here, as patterns (vllm/vllm-openai:*, registry.example.net/*); none: any
     images: list[str] = []
     client_image: str = "benchgate/client:latest"
+    # of each repository, how many images that our own pulls brought here stay; None: all. Others' images always stay
+    keep_images: int | None = Field(None, ge=1)
     queue: str | None = None  # Airflow worker queue of the site
     placements: dict[Name, PlacementSpec] = Field(min_length=1)
 
@@ -89,6 +91,8 @@ class HostSpec(Model):
             raise ValueError("a docker host needs either docker_url or docker_conn_id")
         if self.kind == "process" and (given or self.tls):
             raise ValueError("a process host is this machine: docker_url, docker_conn_id and tls do not apply")
+        if self.kind == "process" and self.keep_images is not None:
+            raise ValueError("keep_images is for Docker hosts; a process host has no images")
         if self.tls and self.docker_url and not self.docker_url.startswith("tcp://"):
             raise ValueError("tls belongs to a tcp:// docker_url")
         return self

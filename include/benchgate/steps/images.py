@@ -89,11 +89,13 @@ def pull_images(
             report=say,
         )
         facts.append(resolved.seed_fact())
+        seeds = run.seeds(host)
         run.save_seeds(
             with_more(
-                run.seeds(host),
+                seeds,
                 facts=[resolved.seed_fact()],
                 images={image: resolved.pinned},
+                pulled=sorted({*seeds.pulled, *([resolved.pinned] if resolved.brought else [])}),
                 previous_digests={image: resolved.previous_digest} if resolved.moved else {},
             )
         )

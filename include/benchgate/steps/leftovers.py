@@ -8,6 +8,7 @@ from benchgate import settings
 from benchgate.artifacts import RunStore
 from benchgate.errors import BenchgateError
 from benchgate.hosts import get_host
+from benchgate.hosts.base import Host
 from benchgate.records import RunRecord
 from benchgate.spec.load import load_inventory
 from benchgate.steps.context import owner_is_gone, owner_of_this_run
@@ -56,7 +57,18 @@ def remove_leftovers(
         if spec.kind not in kinds or (hosts is not None and name not in hosts):
             continue
         try:
-            removed += [f"{name}: {what}" for what in get_host(name, inventory).reap(run_is_over=run_is_over)]
+            host = get_host(name, inventory)
+            removed += [f"{name}: {what}" for what in host.reap(run_is_over=run_is_over)]
+            if spec.keep_images is not None:
+                removed += [f"{name}: {what}" for what in _old_images(host, spec.keep_images, run_is_over)]
         except BenchgateError as error:
             removed.append(f"{name}: could not look: {error}")
     return removed
+
+
+def _old_images(host: Host, keep: int, is_over: Callable[[str], bool]) -> list[str]:
+    from benchgate.hosts.docker import DockerHost
+    from benchgate.steps.old_images import remove_old_images
+
+    assert isinstance(host, DockerHost)  # the inventory lets no other host say keep_images
+    return remove_old_images(host.engine, keep, is_over=is_over)

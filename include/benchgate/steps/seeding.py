@@ -49,15 +49,15 @@ def seed_vocab(run: CampaignRun, host: str, *, say: Say = print) -> list[SeedFac
 
 
 def seed_model(run: CampaignRun, host: str, *, token: str | None = None, say: Say = print) -> list[SeedFact]:
-    """Every model that an arm on ``host`` serves."""
+    """Every model that an arm on ``host`` serves, and the draft models that its arguments name."""
     facts = []
     for model in _models(run, host):
         fact = seeding.seed_model(model, say, token=token)
         seeds, key = run.seeds(host), model_key(model.id, model.revision)
         path = fact.path or model.id
         on_host = model.source is not None and model.source.host_path is not None
-        if on_host and not _is_docker(run, host):
-            fact = _verified_here(fact, say)
+        if on_host:
+            fact = _verified_there(run, host, model, fact, say) if _is_docker(run, host) else _verified_here(fact, say)
         if _is_docker(run, host):
             from benchgate.names import slug
 
@@ -93,6 +93,15 @@ def _verified_here(fact: SeedFact, say: Say) -> SeedFact:
     return fact.model_copy(update={"digest": f"sha256:{digest}", "note": "lies on the host; named by its content"})
 
 
+def _verified_there(run: CampaignRun, host: str, model: ModelSpec, fact: SeedFact, say: Say) -> SeedFact:
+    """The same for a model that lies on a Docker host: read there."""
+    from benchgate.seeding.host_path import verified_on_host
+
+    spec, engine = run.inventory.hosts[host], docker_host(run, host).engine
+    pinned = model.source.sha256 if model.source else None
+    return verified_on_host(engine, fact, image=spec.client_image, sha256=pinned, report=say, run=run.run)
+
+
 def seed_dataset(run: CampaignRun, host: str, *, say: Say = print) -> list[SeedFact]:
     """Every dataset that a workload reads; none for synthetic ones."""
     from benchgate.seeding.dataset import seed_dataset as put
@@ -113,7 +122,8 @@ def seed_dataset(run: CampaignRun, host: str, *, say: Say = print) -> list[SeedF
 
 
 def _models(run: CampaignRun, host: str) -> list[ModelSpec]:
-    models = [run.campaign.model_of(launch.arm) for launch in run.ledger.launches if launch.host == host]
+    arms = dict.fromkeys(launch.arm for launch in run.ledger.launches if launch.host == host)
+    models = [model for arm in arms for model in (run.campaign.model_of(arm), *run.campaign.arms[arm].drafts)]
     return list({model_key(model.id, model.revision): model for model in models}.values())
 
 

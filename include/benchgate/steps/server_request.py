@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from typing import cast
 
 from benchgate.engines import get_engine
 from benchgate.engines.base import ServerRequest
 from benchgate.errors import BenchgateError
 from benchgate.hosts.base import Mount, ServerSpec
-from benchgate.records import LaunchRecord
+from benchgate.records import LaunchRecord, PlannedLaunch
+from benchgate.spec.campaign import ArgValue
 from benchgate.steps.context import CampaignRun, now
 
 
@@ -36,7 +39,7 @@ def server_spec(run: CampaignRun, launch_key: str, secret_values: dict[str, str]
         ServerRequest(
             model_path=seeds.models[key],
             served_model_name=model.id,
-            args=campaign.args_of(launch.arm),
+            args=with_draft_paths(campaign.args_of(launch.arm), _draft_paths(run, launch)),
             env=campaign.env_of(launch.arm),
             host="0.0.0.0" if in_container else "127.0.0.1",  # noqa: S104  inside its own network namespace
             port=placement.port or "{port}",
@@ -65,6 +68,35 @@ def server_spec(run: CampaignRun, launch_key: str, secret_values: dict[str, str]
     )
 
 
+def _draft_paths(run: CampaignRun, launch: PlannedLaunch) -> dict[str, str]:
+    """Where the draft models of an arm lie, as its server sees them: by the id that its arguments name."""
+    seeds, paths = run.seeds(launch.host), {}
+    for draft in run.campaign.arms[launch.arm].drafts:
+        key = model_key(draft.id, draft.revision)
+        if key not in seeds.models:
+            raise BenchgateError(f"draft model {key} was not seeded on host {launch.host}", remedy="run the seed step")
+        paths[draft.id] = seeds.models[key]
+    return paths
+
+
+def with_draft_paths(args: Mapping[str, ArgValue], paths: Mapping[str, str]) -> dict[str, ArgValue]:
+    """Arguments in which the id of a draft model, also inside a mapping or list, is the path of its seed.
+
+    A server without egress cannot fetch what an id names; the model itself is given by its path anyway.
+    """
+
+    def put(value: object) -> object:
+        if isinstance(value, str):
+            return paths.get(value, value)
+        if isinstance(value, dict):
+            return {name: put(inner) for name, inner in value.items()}
+        if isinstance(value, list):
+            return [put(inner) for inner in value]
+        return value
+
+    return {name: cast("ArgValue", put(value)) for name, value in args.items()}
+
+
 def begin_launch(run: CampaignRun, launch_key: str, *, attempt: int = 1) -> LaunchRecord:
     """Write the launch's record before anything is tried, so that whatever happens has a place to be told."""
     launch = run.launch(launch_key)
@@ -85,6 +117,10 @@ def begin_launch(run: CampaignRun, launch_key: str, *, attempt: int = 1) -> Laun
             image_previous_digest=seeds.previous_digests.get(image) if image else None,
             model_id=model.id,
             model_revision=seeds.model_revisions.get(key),
+            draft_revisions={
+                draft.id: seeds.model_revisions.get(model_key(draft.id, draft.revision))
+                for draft in campaign.arms[launch.arm].drafts
+            },
             vocab_sha256=seeds.vocab_sha256,
             needs_vocab=bool(model.vocab),
             gpus=placement.gpus,

@@ -14,8 +14,9 @@ from docker.errors import APIError
 from benchgate import secrets
 from benchgate.hosts.docker_connections import EngineConnection
 from benchgate.hosts.docker_engine import DockerEngine
-from benchgate.seeding.image import RegistryLogin, resolve_image
+from benchgate.seeding.image import RegistryLogin, digests_on, resolve_image
 from benchgate.seeding.image_pull import PullFailed, PullFailure
+from benchgate.steps.old_images import ImageUse, remove_old_images
 from tests.integration.docker.conftest import LOCAL
 from tests.support import base_image
 from tests.support.docker_engine import SecondEngine, second_engine
@@ -255,3 +256,33 @@ def test_an_image_that_was_built_on_the_host_is_used_by_its_id_where_that_is_all
     assert used.seed_fact().source == f"built on host {engine.host}"
     assert "built on this host" in str(used.note)
     assert any("in no registry" in line for line in lines)
+
+
+def test_old_nights_that_our_pulls_brought_go_and_others_images_stay(
+    engine: DockerEngine, registry: Registry, nightly: MakeNightly
+) -> None:
+    image = f"{registry.address}/engines/vllm:nightly"
+    used = []
+    for number in range(1, 5):
+        digest = nightly(f"0.{number}")
+        if number == 1:
+            engine.api.pull(image)  # by a person, before any run
+        resolved = resolve_image(engine, image, report=lambda _: None)
+        assert (resolved.digest, resolved.brought) == (digest, number != 1)
+        used.append(resolved)
+    uses = [
+        ImageUse(f"run-{n}", f"2026-11-0{n}", n != 2, (found.pinned,), (found.pinned,) if found.brought else ())
+        for n, found in enumerate(used, 1)
+    ]
+
+    removed = remove_old_images(engine, 1, is_over=lambda _: True, uses=uses)
+    again = remove_old_images(engine, 1, is_over=lambda _: True, uses=uses)
+
+    there = digests_on(engine, f"{registry.address}/engines/vllm")
+    assert there == {
+        used[0].digest,
+        used[1].digest,
+        used[3].digest,
+    }  # a person's, that of a run in progress, the newest
+    assert [used[2].pinned in what for what in removed] == [True]
+    assert again == []
