@@ -122,7 +122,7 @@ def one_night(name: str, args: argparse.Namespace, files: list[Path]) -> RunBund
         for number, cell in enumerate(ledger.cells)
     ]
     return RunBundle(
-        run=run_record(spec, run, started_at=f"{LAST_NIGHT}T02:00:00Z"),
+        run=run_record(spec, run, airflow_run_id=LAST_NIGHT, started_at=f"{LAST_NIGHT}T02:00:00Z"),
         ledger=ledger,
         launches=[launch_record(launch) for launch in ledger.launches],
         cells=cells,

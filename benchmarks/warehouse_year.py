@@ -98,7 +98,7 @@ def _copy_night(connection: Connection, table: sa.Table, back: int, postgres: bo
     if table.name in ("campaign_run", "cell_median"):
         special |= {"run": f"x.campaign || '.' || {night}", "night": night}
     if table.name == "campaign_run":
-        special |= {"started_at": moment, "content_sha256": "NULL"}
+        special |= {"airflow_run_id": night, "started_at": moment, "content_sha256": "NULL"}
     if table.name in ("cell", "cell_median"):
         special |= {name: f"x.{name} * {noise}" for name in _NOISY} | {"run_started_at": moment}
     names = list(table.columns.keys())
