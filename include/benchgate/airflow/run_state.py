@@ -8,6 +8,8 @@ from typing import Any
 from benchgate.records import RunRecord
 from benchgate.steps.leftovers import record_of, recorded_as_over
 
+_ENDED = ("success", "failed", "skipped", "upstream_failed", "removed")
+
 log = logging.getLogger("benchgate")
 
 
@@ -33,3 +35,13 @@ def airflow_says_over(ti: Any, record: RunRecord) -> bool:
         log.warning("Airflow does not tell about run %s, so what it left is not touched: %s", record.run, error)
         return False
     return str(getattr(state, "value", state)) in ("success", "failed")
+
+
+def launch_is_over(ti: Any, group: str) -> bool:
+    """Whether every task of a launch's group in this DAG run has ended. Where Airflow does not tell, it has not."""
+    try:
+        states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[ti.run_id], task_group_id=group)[ti.run_id]
+    except Exception as error:  # noqa: BLE001  the safe side is to leave alone what may still run
+        log.warning("Airflow does not tell about the tasks of %s, so what they left is not touched: %s", group, error)
+        return False
+    return bool(states) and all(str(getattr(state, "value", state)) in _ENDED for state in states.values())

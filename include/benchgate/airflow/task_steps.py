@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from benchgate.errors import ArtifactError, BenchgateError, DamagedArtifact, HostError, SeedError, WarehouseError
-from benchgate.names import run_key
+from benchgate.names import launch_group, run_key
 from benchgate.steps.context import CampaignRun
 
 if TYPE_CHECKING:
@@ -150,14 +150,16 @@ def _seed_dataset(task: StepTask, context: Context) -> list[str]:
 
 
 def _preflight(task: StepTask, context: Context) -> None:
-    from benchgate.airflow.run_state import is_over
+    from benchgate.airflow.run_state import is_over, launch_is_over
     from benchgate.steps.launching import preflight
 
     campaign_run = _run_of(task, context)
+    launch = campaign_run.launch(str(task.launch))
     preflight(
         campaign_run,
         str(task.launch),
         run_is_over=lambda key: is_over(context["ti"], key, this=campaign_run.run),
+        launch_is_over=lambda arm: launch_is_over(context["ti"], launch_group(arm, launch.host, launch.placement)),
         say=_say,
     )
 

@@ -73,6 +73,11 @@ class PreflightFinding:
     removed: list[str] = field(default_factory=list)  # what was ours, stale, and is gone now
 
 
+def never(_name: str) -> bool:
+    """Nothing is known to be over."""
+    return False
+
+
 class Host(Protocol):
     """A machine with placements. Methods raise :class:`benchgate.errors.HostError` with host and container named."""
 
@@ -82,8 +87,14 @@ class Host(Protocol):
         """What the host says about itself now."""
         ...
 
-    def preflight(self, spec: ServerSpec, *, run_is_over: Callable[[str], bool]) -> list[PreflightFinding]:
-        """Look before a launch. Removes what is ours and stale (its run is over); never touches anything else."""
+    def preflight(
+        self, spec: ServerSpec, *, run_is_over: Callable[[str], bool], launch_is_over: Callable[[str], bool] = never
+    ) -> list[PreflightFinding]:
+        """Look before a launch. Removes what is ours and stale; never touches anything else.
+
+        Stale is what belongs to a run that is over, to an earlier try of this launch, or to another arm of this run
+        that was launched on this placement and whose launch is over (``launch_is_over``, by arm): its stop was killed.
+        """
         ...
 
     def remove_earlier(self, spec: ServerSpec) -> list[str]:

@@ -25,7 +25,7 @@ from benchgate.hosts import (
     reaper,
 )
 from benchgate.hosts import docker_containers as containers
-from benchgate.hosts.base import Mount, PreflightFinding, ServerHandle, ServerSpec, ServerStatus
+from benchgate.hosts.base import Mount, PreflightFinding, ServerHandle, ServerSpec, ServerStatus, never
 from benchgate.hosts.docker_connections import connection_of
 from benchgate.hosts.docker_create import server_body
 from benchgate.hosts.docker_engine import DockerEngine, api_message
@@ -54,11 +54,15 @@ class DockerHost:
         with containers.on_behalf_of(self._run):
             return docker_facts.host_facts(self.engine, self.spec)
 
-    def preflight(self, spec: ServerSpec, *, run_is_over: Callable[[str], bool]) -> list[PreflightFinding]:
-        """Look before a launch. Removes what is ours and stale; never touches anything else."""
+    def preflight(
+        self, spec: ServerSpec, *, run_is_over: Callable[[str], bool], launch_is_over: Callable[[str], bool] = never
+    ) -> list[PreflightFinding]:
+        """See :meth:`benchgate.hosts.base.Host.preflight`."""
         self._run = spec.run
         with containers.on_behalf_of(spec.run):
-            return docker_preflight.preflight(self.engine, self.spec, spec, run_is_over=run_is_over)
+            return docker_preflight.preflight(
+                self.engine, self.spec, spec, run_is_over=run_is_over, launch_is_over=launch_is_over
+            )
 
     def remove_earlier(self, spec: ServerSpec) -> list[str]:
         """See :meth:`benchgate.hosts.base.Host.remove_earlier`."""

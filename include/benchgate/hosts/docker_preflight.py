@@ -16,7 +16,7 @@ from benchgate.hosts import docker_containers as containers
 from benchgate.hosts import docker_findings as findings
 from benchgate.hosts import docker_gpu, reaper
 from benchgate.hosts import gpu_memory as gpu_memory_of
-from benchgate.hosts.base import PreflightFinding, ServerSpec
+from benchgate.hosts.base import PreflightFinding, ServerSpec, never
 from benchgate.hosts.docker_engine import DockerEngine
 from benchgate.hosts.docker_facts import look
 from benchgate.hosts.docker_seeds import seeds_finding
@@ -24,10 +24,19 @@ from benchgate.spec.hosts import HostSpec
 
 
 def preflight(
-    engine: DockerEngine, host: HostSpec, spec: ServerSpec, *, run_is_over: Callable[[str], bool]
+    engine: DockerEngine,
+    host: HostSpec,
+    spec: ServerSpec,
+    *,
+    run_is_over: Callable[[str], bool],
+    launch_is_over: Callable[[str], bool],
 ) -> list[PreflightFinding]:
     """Every finding, the good ones too. What needs the client image is left out while that is missing."""
-    found = [leftovers(engine, spec, run_is_over), *images(engine, host, spec), port(engine, host, spec)]
+    found = [
+        leftovers(engine, spec, run_is_over, launch_is_over),
+        *images(engine, host, spec),
+        port(engine, host, spec),
+    ]
     if not all(finding.ok for finding in found if finding.check == "image"):
         return found
     seen = look(engine, host.client_image)
@@ -41,10 +50,16 @@ def preflight(
     ]
 
 
-def leftovers(engine: DockerEngine, spec: ServerSpec, run_is_over: Callable[[str], bool]) -> PreflightFinding:
+def leftovers(
+    engine: DockerEngine,
+    spec: ServerSpec,
+    run_is_over: Callable[[str], bool],
+    launch_is_over: Callable[[str], bool],
+) -> PreflightFinding:
     """Containers that hold the placement or its GPUs. Stale ones of ours go; so does an earlier attempt of this launch.
 
     A task that is tried again is the only one that works on its launch: what its killed predecessor left is its own.
+    And launches of one placement follow each other: what one of this run left whose tasks have ended is nobody's.
     """
     lease = names.lease_name(engine.host, spec.placement)
     removed: list[str] = []
@@ -55,7 +70,7 @@ def leftovers(engine: DockerEngine, spec: ServerSpec, run_is_over: Callable[[str
             continue
         labels = container["Config"].get("Labels") or {}
         name = str(container["Name"]).lstrip("/")
-        if container["Id"] in stale or _is_earlier(labels, spec, engine.host):
+        if container["Id"] in stale or _is_earlier(labels, spec, engine.host, launch_is_over):
             if containers.remove(engine, container["Id"]):
                 removed.append(containers.describe_holder(name, container))
         elif container["State"]["Running"] or name == lease:
@@ -85,11 +100,14 @@ def remove_earlier(engine: DockerEngine, spec: ServerSpec) -> list[str]:
     return removed
 
 
-def _is_earlier(labels: Mapping[str, str], spec: ServerSpec, host: str) -> bool:
-    """Whether a container is ours, of this run, arm and placement."""
-    wanted = (names.OWNER, spec.run, spec.arm, f"{host}/{spec.placement}")
-    keys = (names.LABEL_OWNER, names.LABEL_RUN, names.LABEL_ARM, names.LABEL_PLACEMENT)
-    return tuple(labels.get(key) for key in keys) == wanted
+def _is_earlier(
+    labels: Mapping[str, str], spec: ServerSpec, host: str, launch_is_over: Callable[[str], bool] = never
+) -> bool:
+    """Whether a container is ours, of this run and placement, and of this arm or of one whose launch is over."""
+    wanted = (names.OWNER, spec.run, f"{host}/{spec.placement}")
+    keys = (names.LABEL_OWNER, names.LABEL_RUN, names.LABEL_PLACEMENT)
+    arm = labels.get(names.LABEL_ARM, "")
+    return tuple(labels.get(key) for key in keys) == wanted and (arm == spec.arm or launch_is_over(arm))
 
 
 def _candidates(engine: DockerEngine) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ import requests
 from benchgate import secrets, settings
 from benchgate.errors import HostError
 from benchgate.hosts import gpu_memory, process_client, process_end, process_facts, process_preflight, process_start
-from benchgate.hosts.base import Mount, PreflightFinding, ServerHandle, ServerSpec, ServerStatus
+from benchgate.hosts.base import Mount, PreflightFinding, ServerHandle, ServerSpec, ServerStatus, never
 from benchgate.hosts.bounded import read_answer
 from benchgate.hosts.process_state import LaunchState, PlacementFolder, placements
 from benchgate.hosts.process_table import alive
@@ -45,13 +45,20 @@ class ProcessHost:
         """CPU, memory, kernel and GPUs of this machine."""
         return process_facts.host_facts(self.name)
 
-    def preflight(self, spec: ServerSpec, *, run_is_over: Callable[[str], bool]) -> list[PreflightFinding]:
+    def preflight(
+        self, spec: ServerSpec, *, run_is_over: Callable[[str], bool], launch_is_over: Callable[[str], bool] = never
+    ) -> list[PreflightFinding]:
         """See :meth:`benchgate.hosts.base.Host.preflight`.
 
         A task that is tried again is the only one at work on its launch: what its killed predecessor left goes.
         """
         folder = self._folder(spec.placement)
-        removed = process_end.remove_stale(self.name, folder, run_is_over, again=(spec.run, spec.arm))
+        removed = process_end.remove_stale(
+            self.name,
+            folder,
+            run_is_over,
+            replaces=lambda run, arm: run == spec.run and (arm == spec.arm or launch_is_over(arm)),
+        )
         holder = folder.holder()
         free = holder is None and not folder.held()
         where = f"{self.name}/{spec.placement}"
@@ -68,7 +75,9 @@ class ProcessHost:
     def remove_earlier(self, spec: ServerSpec) -> list[str]:
         """See :meth:`benchgate.hosts.base.Host.remove_earlier`."""
         folder = self._folder(spec.placement)
-        return process_end.remove_stale(self.name, folder, lambda _run: False, again=(spec.run, spec.arm))
+        return process_end.remove_stale(
+            self.name, folder, never, replaces=lambda run, arm: (run, arm) == (spec.run, spec.arm)
+        )
 
     def start(self, spec: ServerSpec) -> ServerHandle:
         """See :meth:`benchgate.hosts.base.Host.start`. With port 0 a free one is taken; ``{port}`` in argv is it."""

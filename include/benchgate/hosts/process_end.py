@@ -40,15 +40,20 @@ def sweep(folder: PlacementFolder, state: LaunchState | None = None) -> list[str
 
 
 def remove_stale(
-    host: str, folder: PlacementFolder, run_is_over: Callable[[str], bool], *, again: tuple[str, str] | None = None
+    host: str,
+    folder: PlacementFolder,
+    run_is_over: Callable[[str], bool],
+    *,
+    replaces: Callable[[str, str], bool] | None = None,
 ) -> list[str]:
     """End the launch of a placement when its run is over, and what earlier ones left; says what was ended.
 
-    ``again`` is the run and arm that is about to be launched there: an earlier attempt of it is its own to replace.
+    ``replaces`` tells of a run and arm whether the launch that is about to begin there may take its place: an earlier
+    try of it, or one of its run that is over.
     """
     removed = []
     holder = folder.settled_holder()
-    if holder is not None and ((holder.run, holder.arm) == again or run_is_over(holder.run)):
+    if holder is not None and ((replaces is not None and replaces(holder.run, holder.arm)) or run_is_over(holder.run)):
         end(folder, holder, STALE_GRACE_S)
         removed.append(f"server of {holder.holder()}, on {host}/{holder.placement}")
     return removed + _sweep_if_free(folder, None)

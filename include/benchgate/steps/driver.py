@@ -192,7 +192,13 @@ def _launch(run: CampaignRun, key: str, options: DriverOptions, say: Say, over: 
 
     say(f"--- {key}")
     try:
-        launching.preflight(run, key, run_is_over=lambda other: other != run.run and recorded_as_over(other), say=say)
+        launching.preflight(
+            run,
+            key,
+            run_is_over=lambda other: other != run.run and recorded_as_over(other),
+            launch_is_over=lambda _arm: True,  # a lane has one thread
+            say=say,
+        )
         go_on()
         launching.start_server(run, key, secret_values=dict(options.secrets), say=say)
         go_on()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchgate import secrets
 from benchgate.errors import BenchgateError, LeaseHeld, PreflightRefused, SeedError
-from benchgate.hosts.base import Host, PreflightFinding, ServerHandle
+from benchgate.hosts.base import Host, PreflightFinding, ServerHandle, never
 from benchgate.records import Failure, FailureKind, LaunchRecord
 from benchgate.steps.arguments import argument_findings
 from benchgate.steps.context import CampaignRun, now
@@ -21,8 +21,22 @@ from benchgate.steps.server_request import begin_launch, server_spec
 Say = Callable[[str], None]
 
 
-def preflight(run: CampaignRun, launch_key: str, *, run_is_over: Callable[[str], bool], say: Say = print) -> None:
+def preflight(
+    run: CampaignRun,
+    launch_key: str,
+    *,
+    run_is_over: Callable[[str], bool],
+    launch_is_over: Callable[[str], bool] = never,
+    say: Say = print,
+) -> None:
     """Look whether the host is fit for this launch.
+
+    Args:
+        run: the campaign run.
+        launch_key: of a planned launch.
+        run_is_over: of another run, by its key; what such a run left is removed.
+        launch_is_over: of another arm of this run that was launched on the same placement; the same.
+        say: takes what a person should read.
 
     Raises:
         PreflightRefused: with every finding that refused, and its remedy. The launch is then recorded as failed.
@@ -31,7 +45,7 @@ def preflight(run: CampaignRun, launch_key: str, *, run_is_over: Callable[[str],
     with _recorded(run, launch_key, FailureKind.PREFLIGHT):
         launch = run.launch(launch_key)
         host = run.host(launch.host)
-        findings = host.preflight(server_spec(run, launch_key), run_is_over=run_is_over)
+        findings = host.preflight(server_spec(run, launch_key), run_is_over=run_is_over, launch_is_over=launch_is_over)
         run.store.write_json(
             run.store.launch_path(launch_key, "preflight.json"), [asdict(finding) for finding in findings]
         )

@@ -22,13 +22,15 @@ workloads:
   file: {{dataset: {folder}/d.json, users: [1]}}
 """
 
+CONTENTS = {"m.gguf": "m.gguf", "o.gguf": "o.gguf", "d.json": '[{"conversations": []}]'}
+
 
 @pytest.fixture
 def folder(benchgate_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "models"
     folder.mkdir()
-    for name in ("m.gguf", "o.gguf", "d.json"):
-        (folder / name).write_bytes(name.encode())
+    for name, content in CONTENTS.items():
+        (folder / name).write_text(content)
     hosts = tmp_path / "hosts.yaml"
     hosts.write_text("hosts:\n  local: {kind: process, placements: {cpu: {}}}\n")
     monkeypatch.setenv("BENCHGATE_HOSTS", str(hosts))
@@ -45,8 +47,8 @@ def test_every_seed_is_printed_with_digest_and_path(folder: Path, capsys: pytest
     assert main(["seed", campaign(folder)]) == 0
 
     printed = capsys.readouterr().out
-    for name in ("m.gguf", "o.gguf", "d.json"):
-        assert f"digest sha256:{hashlib.sha256(name.encode()).hexdigest()}" in printed
+    for name, content in CONTENTS.items():
+        assert f"digest sha256:{hashlib.sha256(content.encode()).hexdigest()}" in printed
         assert f"path   {folder / name}" in printed
 
 

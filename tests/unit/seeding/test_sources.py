@@ -14,6 +14,8 @@ from benchgate.seeding.dataset import seed_dataset
 from benchgate.seeding.places import locked
 from benchgate.spec.campaign import ModelSource, ModelSpec
 
+CONVERSATIONS = b'[{"conversations": []}]'
+
 
 def model(**source) -> ModelSpec:
     return ModelSpec(id="tiny", source=ModelSource(**source))
@@ -58,17 +60,17 @@ def test_a_model_on_the_host_is_taken_as_it_is_and_said_to_be(tmp_path: Path):
 
     assert fact.path == "/mnt/models/tiny/m.gguf"
     assert fact.digest is None
-    assert "not verified" in str(fact.note)
+    assert "not read there yet" in str(fact.note)
 
 
 def test_a_dataset_by_path_is_verified_where_it_is(tmp_path: Path):
-    (tmp_path / "d.json").write_bytes(b"[]")
+    (tmp_path / "d.json").write_bytes(CONVERSATIONS)
 
     fact = seed_dataset(str(tmp_path / "d.json"))
 
     assert fact is not None
     assert fact.path == str(tmp_path / "d.json")
-    assert fact.digest == f"sha256:{hashlib.sha256(b'[]').hexdigest()}"
+    assert fact.digest == f"sha256:{hashlib.sha256(CONVERSATIONS).hexdigest()}"
 
 
 def test_the_synthetic_dataset_needs_nothing():
@@ -78,7 +80,7 @@ def test_the_synthetic_dataset_needs_nothing():
 def test_a_dataset_that_is_not_there_or_another_is_refused(tmp_path: Path):
     with pytest.raises(SeedError, match="there is no file"):
         seed_dataset(str(tmp_path / "none.json"))
-    (tmp_path / "d.json").write_bytes(b"[]")
+    (tmp_path / "d.json").write_bytes(CONVERSATIONS)
     with pytest.raises(SeedError, match="wrong content"):
         seed_dataset(str(tmp_path / "d.json"), sha256="0" * 64)
 
