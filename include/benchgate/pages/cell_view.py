@@ -101,7 +101,7 @@ def cell_view(
     of_cell = (v for v in found.verdicts if v["cell_id"] == row["cell_id"] or v["subject"] == launch["launch"])
     latency_columns = {f"{name}_{part}" for name in LATENCIES for part in (*(f"{s}_ms" for s in STATISTICS), "n")}
     return CellView(
-        head=head_of(found, alive),
+        head=head_of(found, alive, known),
         cell=cell,
         launch=launch["launch"],
         arm=row["arm"],

@@ -54,7 +54,7 @@ def launch_page(
     if mine is None:
         return None
     note = read_written(found.run["campaign_yaml"]).notes.get(mine.arm)
-    return LaunchPage(head_of(found, alive), mine, note, preflight_of(RunStore(found.run["run"]), launch))
+    return LaunchPage(head_of(found, alive, known), mine, note, preflight_of(RunStore(found.run["run"]), launch))
 
 
 def log_page(

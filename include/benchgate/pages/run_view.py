@@ -64,6 +64,7 @@ class Head:
     nothing_new_reason: str | None
     trigger: Mapping[str, Any]
     version: str | None
+    in_airflow: bool = True  # whether Airflow has this run: one by hand, imported or cleaned up has no tasks to lead to
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def run_view(
     states = cell_states(found, launches, written, alive=alive)
     progress = progress_of(found, launches, states, RunStore(found.run["run"]), logs=logs) if alive else None
     return RunView(
-        head=head_of(found, alive),
+        head=head_of(found, alive, known),
         grid=grid_of(found, launches, states, written),
         launches=in_order(launches, written),
         progress=progress,
@@ -180,8 +181,8 @@ def in_order(launches: Sequence[Launch], written: Written) -> tuple[Launch, ...]
     return tuple(sorted(launches, key=lambda launch: (written.by_arm(launch.arm), launch.launch)))
 
 
-def head_of(found: RunRows, alive: bool) -> Head:
-    """The run itself, from its row."""
+def head_of(found: RunRows, alive: bool, known: DagRunState | None) -> Head:
+    """The run itself, from its row; ``known`` is what Airflow says of it."""
     run = found.run
     state = run["state"]
     if not found.loaded:
@@ -201,6 +202,7 @@ def head_of(found: RunRows, alive: bool) -> Head:
         nothing_new_reason=run["nothing_new_reason"],
         trigger=run["trigger_parameters"] or {},
         version=run["benchgate_version"],
+        in_airflow=known is not None,
     )
 
 

@@ -16,6 +16,7 @@ from benchgate.pages.run_view import DagRunState, Pending, run_view
 from benchgate.pages.task_ids import subject_of_task
 from benchgate.warehouse.values import clean_text
 from tests.unit.pages.conftest import NIGHTS
+from tests.unit.pages.every_page import page
 from tests.unit.pages.fabricated import night, run_id_of
 from tests.unit.pages.hostile import LONG, NASTY
 
@@ -207,3 +208,14 @@ def test_every_task_of_a_launch_leads_to_it_and_every_measuring_task_to_its_cell
     assert subject("triton--h200--quad-a.measure_short-chat_u8_r2") == ("cell", "triton@h200/quad-a/short-chat/u8/r2")
     assert subject("triton--h200--quad-a.measure_short-chat_u9_r2") == ("launch", "triton@h200/quad-a")
     assert subject("nobody--h200--quad-a.wait_ready") is None
+
+
+def test_a_run_that_airflow_does_not_have_leads_nowhere_in_it(connection: Connection) -> None:
+    of_airflow = DagRunState("kernels", run_id_of(1), "success")
+
+    gone = run_view(connection, "kernels", run_id_of(1))
+    there = run_view(connection, "kernels", run_id_of(1), known=of_airflow)
+
+    assert "data-airflow" not in page("run", gone)
+    assert there is not None
+    assert page("run", there).count("Task log in Airflow") == len(there.launches)
