@@ -11,7 +11,7 @@ from benchgate.airflow import demo
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--campaign", "nope"], "there is no campaign 'nope' (there are: demo, "),
+        (["--campaign", "nope"], "there is no campaign 'nope' (there are: "),
         (["--conf", "{"], "--conf is no JSON"),
         (["--conf", "[]"], "--conf must be a JSON object"),
         (["--conf", '{"arm": ["threads-1"]}'], "there is no choice arm (choices: arms,"),
