@@ -191,6 +191,7 @@ def campaign(name: str, arms: dict[str, Any], image: str, sha256: str, **changes
         "campaign": name,
         "engine": "llamacpp",
         "image": image,
+        "on_pull_failure": "use_last",  # it is on the host, and in no registry
         "shm_size_gib": 0.1,
         "model": {"id": "simulated", "source": {"folder": "/models", "file": "weights.gguf", "sha256": sha256}},
         "args": {"ctx-size": 8192, "parallel": 4},
