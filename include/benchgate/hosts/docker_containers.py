@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import time
 import uuid
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -19,6 +20,7 @@ from benchgate.hosts.docker_engine import DockerEngine, api_message
 from benchgate.records import ExitInfo
 
 OURS = {"label": f"{names.LABEL_OWNER}={names.OWNER}"}  # filter of every listing: nothing else is ever touched
+_NAMED_WITHIN_S = 5.0  # a name is taken before the engine can describe its container
 NO_RUN = "none"  # run label of helpers that no campaign run started (``benchgate hosts``)
 
 
@@ -77,8 +79,8 @@ def create(engine: DockerEngine, name: str, body: dict[str, Any]) -> str:
             return str(engine.api.create_container_from_config(body, name)["Id"])
     except APIError as error:
         if error.status_code == 409:
-            holder = inspect(engine, name)
-            who = describe_holder(name, holder) if holder else f"container {name}, which has just gone"
+            holder = _holder(engine, name)
+            who = describe_holder(name, holder) if holder else f"container {name}, which comes or goes at this moment"
             raise LeaseHeld(
                 f"host {engine.host}: held by {who}",
                 remedy="wait for it, or run `benchgate housekeeping` when its run is over",
@@ -93,6 +95,14 @@ def create(engine: DockerEngine, name: str, body: dict[str, Any]) -> str:
             if left and (left["Config"].get("Labels") or {}).get(names.LABEL_CREATED) == created:
                 remove(engine, left["Id"])
         raise
+
+
+def _holder(engine: DockerEngine, name: str) -> dict[str, Any] | None:
+    """Who has a name that is taken: the engine knows the name a moment before it can say whose it is."""
+    deadline = time.monotonic() + _NAMED_WITHIN_S
+    while (found := inspect(engine, name)) is None and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return found
 
 
 def create_remedy(text: str) -> str | None:
