@@ -22,6 +22,7 @@ MAX_EVIDENCE_CHARS = 500
 # Colours and cursor movements (CSI), window titles (OSC), and the remaining two-byte escapes.
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]?")
 _ESCAPES_RAW = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
+_CARETS = re.compile(r"\^\[\[[0-?]*[ -/]*[@-~]|\^M$")  # the same as some viewers show it, in a log that was pasted
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 # (EngineCore_DP0 pid=79), (VllmWorker rank=1 pid=..), (RayWorkerWrapper pid=1, ip=10.0.0.2); a worker may stand behind
 # its engine: (EngineCore_0 pid=284) (VllmWorker TP1 pid=303)
@@ -66,8 +67,9 @@ class LogLine:
 
     @property
     def rank(self) -> Rank:
-        """The ranks that the prefix names."""
-        return rank_of(self.prefix)
+        """The ranks that the prefix names; both of them, when a launcher (Ray) put its own in front of the engine's."""
+        bracket = _BRACKET.search(self.text[:200])
+        return rank_of(f"{self.prefix} {bracket.group(0)}" if bracket else self.prefix)
 
     @property
     def level(self) -> str | None:
@@ -108,6 +110,8 @@ def clean(raw: str | bytes) -> str:
     text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
+    if "^" in text:
+        text = _CARETS.sub("", text)
     return _CONTROL.sub("", text).rstrip("\r\n")[:MAX_TEXT_CHARS]
 
 

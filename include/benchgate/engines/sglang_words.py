@@ -109,6 +109,8 @@ _FAILURES = (
                  "find out who holds it (nvidia-smi) and stop it", weight=CERTAIN + 1),
     FailureWords(Kind.KV_TOO_SMALL, "Not enough memory", r"Not enough memory\. Please try to increase --mem-fraction-static", "no memory was left for a KV pool", _KV, weight=CERTAIN + 1),
     FailureWords(Kind.KV_TOO_SMALL, "max_total_num_tokens", r"max_total_(?:num_)?tokens.{0,40}(?:<=? ?0|is too small|must be (?:positive|greater))", "no memory was left for a KV pool", _KV),
+    FailureWords(Kind.KV_TOO_SMALL, " out of memory. Try to lower your batch size", r"RuntimeError: (Prefill|Decode) out of memory\. Try to lower your batch size",
+                 "the KV pool ran out while requests were served ({0})", _KV, while_serving=True),
     FailureWords(Kind.CUDA_OOM, "Capture cuda graph failed", r"Capture (?:\w+ )?graph failed: .{0,60}out of memory", "the GPU ran out of memory while graphs were captured",
                  "lower mem-fraction-static or cuda-graph-max-bs"),
     FailureWords(Kind.PORT_IN_USE, "is already in use", r"RuntimeError: .{0,60}port (\d+) is already in use", "port {0} is taken", "stop what listens there", denies_ready=True),

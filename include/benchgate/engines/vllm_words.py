@@ -152,6 +152,9 @@ _FAILURES = (
     FailureWords(Kind.BAD_FLAG, "does not support the", r"MoE backend '?(\S+?)'? does not support the deployment",
                  "the MoE kernel that was asked for does not run here ({0})", _ARGS),
     FailureWords(Kind.BAD_FLAG, "MoE backend supports the", r"No (\w+) MoE backend supports the deployment", "no MoE kernel runs this model here", _ARGS),
+    FailureWords(None, "No valid attention backend", r"No valid attention backend found for (\w+)",
+                 "no attention kernel runs this model on this GPU ({0})", "the line names each one's reason; use another version, GPU or kv-cache-dtype"),
+    FailureWords(Kind.BAD_FLAG, "Selected backend", r"Selected backend (\S+) is not valid for this configuration", "the attention backend that was asked for does not run here ({0})", _ARGS),
     FailureWords(Kind.BAD_FLAG, "validation error", r"validation errors? for (\w*Config|\w*Args)\b", "vLLM refused a setting of its {0}", _ARGS, weight=LIKELY),
     FailureWords(Kind.BAD_FLAG, "invalid tool call parser", r"invalid tool call parser: (\S+)", "unknown tool parser {0}", _ARGS),
     FailureWords(Kind.BAD_FLAG, "invalid reasoning parser", r"invalid reasoning parser: (\S+)", "unknown reasoning parser {0}", _ARGS),
@@ -163,6 +166,8 @@ _FAILURES = (
                  "the Rust front end crashed ({0})", "set VLLM_USE_RUST_FRONTEND=0 for this model", weight=LIKELY),
     FailureWords(Kind.FRONTEND_CRASH, "failed to initialize", r"failed to initialize ((?:request output|\w+) parser(?: `[^`]*`)?)",
                  "the Rust front end cannot make the {0}", "set VLLM_USE_RUST_FRONTEND=0 for this model", weight=LIKELY),
+    FailureWords(Kind.FRONTEND_CRASH, "Process RustFrontend", r"Process RustFrontend \(PID: \d+\) died with exit code (-?\d+)",
+                 "the Rust front end ended with exit code {0}", "read the lines above it, or set VLLM_USE_RUST_FRONTEND=0 for this model", weight=LIKELY, while_serving=True),
     FailureWords(Kind.FRONTEND_CRASH, "Failed frontend proc", r"Failed frontend proc\(s\): (.+)",
                  "the server's front process died ({0})", "set VLLM_USE_RUST_FRONTEND=0 for this model", weight=1),
 )  # fmt: skip

@@ -239,6 +239,54 @@ def test_what_an_sglang_scheduler_dies_of(cause: str, kind: Kind) -> None:
     assert facts.failure.evidence.line == 5
 
 
+def test_the_rust_front_end_that_ends_before_its_engine() -> None:
+    utils = "ERROR 06-04 11:58:06 [utils.py:546] "
+    facts = vllm(
+        f"{utils}Exception occurred while running API servers: Process RustFrontend (PID: 740) died with exit code 101",
+        f"{utils}Traceback (most recent call last):",
+        f"{utils}RuntimeError: Process RustFrontend (PID: 740) died with exit code 101",
+    )
+
+    assert facts.failure is not None
+    assert facts.failure.kind is Kind.FRONTEND_CRASH
+    assert "VLLM_USE_RUST_FRONTEND=0" in facts.failure.reason
+
+
+def test_a_gpu_that_no_attention_kernel_runs_on() -> None:
+    facts = vllm(
+        *in_the_engine(
+            "ValueError: No valid attention backend found for cuda with AttentionSelectorConfig(head_size=576). Reasons: {}"
+        )
+    )
+
+    assert facts.failure is not None
+    assert facts.failure.kind is Kind.ENGINE_CORE_DIED
+    assert "no attention kernel" in facts.failure.reason
+
+
+def test_a_launcher_in_front_of_an_engines_rank() -> None:
+    """Ray puts its process in front; a log that was pasted shows escapes as carets."""
+    first = "(SGLangEngine pid=6680) [2025-09-22 14:35:35 DP0 TP0] max_total_num_tokens=1000, chunked_prefill_size=1"
+    second = "^[[36m(SGLangEngine pid=6681)^[[0m [2025-09-22 14:35:35 DP1 TP2] max_total_num_tokens=1200, chunked_prefill_size=1^M"
+
+    facts = sglang(first, second)
+
+    assert facts.proofs["kv_tokens"].value == 2200
+    assert "^" not in sglang(second).proofs["kv_tokens"].evidence.text
+
+
+def test_sglang_runs_out_of_pool_while_serving() -> None:
+    facts = sglang(
+        "[2026-10-02 07:11:12] The server is fired up and ready to roll!",
+        f"{SGL}Scheduler hit an exception: Traceback (most recent call last):",
+        "RuntimeError: Prefill out of memory. Try to lower your batch size.",
+    )
+
+    assert facts.ready
+    assert facts.failure is not None
+    assert facts.failure.kind is Kind.KV_TOO_SMALL
+
+
 def test_sglang_goes_on_with_unbalanced_memory_when_told_to() -> None:
     facts = sglang(f"{SGL}The memory capacity is unbalanced. Some GPUs may be occupied by other processes.")
 
