@@ -46,10 +46,15 @@ def seeds_dir() -> Path:
 def worker_folders() -> list[Path] | None:
     """Folders of a worker that campaigns may name files in (``BENCHGATE_WORKER_FOLDERS``, joined by ``:``).
 
-    None: any that this user may read, which is right where whoever writes campaigns is this user.
+    None: any that this user may read, which is right where whoever writes campaigns is this user. Workers of Celery or
+    Kubernetes serve other people: theirs are the include folder and ``shared`` in :func:`home`, unless told otherwise.
     """
     text = os.environ.get("BENCHGATE_WORKER_FOLDERS")
-    return [Path(part).expanduser().resolve() for part in text.split(os.pathsep) if part] if text else None
+    if text:
+        return [Path(part).expanduser().resolve() for part in text.split(os.pathsep) if part]
+    if os.environ.get("AIRFLOW__CORE__EXECUTOR", "LocalExecutor") == "LocalExecutor":
+        return None
+    return [include_dir().resolve(), home() / "shared"]
 
 
 def state_dir() -> Path:

@@ -56,6 +56,22 @@ def test_a_link_out_of_the_folder_is_followed_before_it_is_judged(granted: Path,
         seeded(granted, "link.json")
 
 
+@pytest.mark.parametrize("executor", ["CeleryExecutor", "KubernetesExecutor", "CeleryExecutor,KubernetesExecutor"])
+def test_workers_that_serve_other_people_are_careful_by_themselves(
+    benchgate_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executor: str
+) -> None:
+    monkeypatch.setenv("AIRFLOW__CORE__EXECUTOR", executor)
+    monkeypatch.delenv("BENCHGATE_WORKER_FOLDERS", raising=False)
+    shared = benchgate_home / "shared"
+    shared.mkdir()
+    (shared / "set.json").write_text(CONVERSATIONS)
+    (tmp_path / "set.json").write_text(CONVERSATIONS)
+
+    assert seed_dataset(str(shared / "set.json")) is not None
+    with pytest.raises(SeedError, match="campaigns may read"):
+        seed_dataset(str(tmp_path / "set.json"))
+
+
 def test_without_the_setting_whoever_writes_campaigns_is_this_user(tmp_path: Path) -> None:
     (tmp_path / "set.json").write_text(CONVERSATIONS)
 
