@@ -1,12 +1,11 @@
-"""A worker that goes through a whole launch and says where it is, so that a test can kill it there.
-
-Arguments: host name, campaign, run, output folder. Every line on stdout is a moment; the worker then waits a little.
-"""
+"""A worker that goes through a whole launch and dies of SIGKILL at one moment of it."""
 
 from __future__ import annotations
 
-import sys
+import os
+import signal
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,32 +17,37 @@ from benchgate.hosts.docker import DockerHost
 from benchgate.spec.hosts import HostSpec
 from tests.support import base_image
 
-PAUSE_S = 0.25
+
+class Moments:
+    """Counts the moments by name; the chosen one is the last."""
+
+    def __init__(self, last: str, occurrence: int) -> None:
+        self.last, self.occurrence = last, occurrence
+        self.seen: Counter[str] = Counter()
+
+    def __call__(self, name: str) -> None:
+        """We are there."""
+        self.seen[name] += 1
+        if name == self.last and self.seen[name] == self.occurrence:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def around(self, module: Any, function: str, before: str | None, after: str | None) -> None:
+        """Wrap a function of the library, so that its beginning and end are moments."""
+        real: Callable[..., Any] = getattr(module, function)
+
+        def told(*args: Any, **kwargs: Any) -> Any:
+            if before:
+                self(before)
+            result = real(*args, **kwargs)
+            if after:
+                self(after)
+            return result
+
+        setattr(module, function, told)
 
 
-def moment(name: str) -> None:
-    """Say where we are, and stay there long enough to be killed there."""
-    print(name, flush=True)
-    time.sleep(PAUSE_S)
-
-
-def tell(module: Any, function: str, before: str | None, after: str | None) -> None:
-    """Wrap a function of the library, so that its beginning and end are moments."""
-    real: Callable[..., Any] = getattr(module, function)
-
-    def told(*args: Any, **kwargs: Any) -> Any:
-        if before:
-            moment(before)
-        result = real(*args, **kwargs)
-        if after:
-            moment(after)
-        return result
-
-    setattr(module, function, told)
-
-
-def main(name: str, campaign: str, run: str, output: str) -> None:
-    """One launch from preflight to stop."""
+def main(name: str, campaign: str, run: str, output: Path, last: str, occurrence: int) -> None:
+    """One launch from preflight to stop, in a process of its own: what it wraps stays wrapped."""
     spec = HostSpec.model_validate(
         {
             "docker_url": "unix:///var/run/docker.sock",
@@ -57,10 +61,11 @@ def main(name: str, campaign: str, run: str, output: str) -> None:
         image=base_image.TEST_SERVER, shm_size_gib=None,
     )  # fmt: skip
     docker_direct.INTERFACES = Path("/nowhere")  # as in a container: requests go through the probe
-    tell(docker_containers, "create", "before-create", "created")
-    tell(docker_containers, "start", "before-start", "after-start")
-    tell(docker_client, "fetch_output", "before-fetch", "fetched")
-    tell(docker_containers, "remove", "before-remove", "removed")
+    moment = Moments(last, occurrence)
+    moment.around(docker_containers, "create", "before-create", "created")
+    moment.around(docker_containers, "start", "before-start", "after-start")
+    moment.around(docker_client, "fetch_output", "before-fetch", "fetched")
+    moment.around(docker_containers, "remove", "before-remove", "removed")
     host.preflight(server, run_is_over=lambda _: False)
     handle = host.start(server)
     moment("started")
@@ -73,11 +78,7 @@ def main(name: str, campaign: str, run: str, output: str) -> None:
     moment("ready")
     host.http_post(handle, "/v1/chat/completions", b"{}")
     moment("asked")
-    host.run_client(handle, ["bench", "8000"], Path(output), on_line=moment, timeout_s=60)
+    host.run_client(handle, ["bench", "8000"], output, on_line=moment, timeout_s=60)
     moment("measured")
     host.stop(handle)
     moment("stopped")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:5])

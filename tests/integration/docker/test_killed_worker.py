@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections import Counter
+import multiprocessing
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,10 +13,10 @@ from benchgate import names
 from benchgate.hosts import docker_containers
 from benchgate.hosts.base import ServerSpec
 from benchgate.hosts.docker import DockerHost
-from tests.integration.docker.test_server_life import left_of, wait_ready
+from tests.integration.docker import doomed_worker
+from tests.integration.docker.test_server_life import left_of
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
-ROOT = Path(__file__).resolve().parents[3]
 
 # (moment, which occurrence of it); a launch makes, in order: a helper of preflight, server, probe, client, a helper
 MOMENTS = [
@@ -53,28 +52,17 @@ def test_nothing_is_left_of_a_worker_that_is_killed(
     host: DockerHost, campaign: str, server: Callable[..., ServerSpec], tmp_path: Path, moment: str, occurrence: int
 ) -> None:
     run = f"{campaign}.killed"
-    command = [sys.executable, "-m", "tests.integration.docker.doomed_worker", host.name, campaign, run, str(tmp_path)]
-    env = {
-        "PYTHONPATH": f"{ROOT / 'include'}:{ROOT}",
-        "PATH": "/usr/bin:/bin",
-        "BENCHGATE_HOME": str(tmp_path / "home"),
-    }
-    worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=env)
-    seen: Counter[str] = Counter()
-    assert worker.stdout is not None
-    assert worker.stderr is not None
-    for line in worker.stdout:
-        seen[line.strip()] += 1
-        if seen[moment] == occurrence:
-            break
-    worker.kill()
-    worker.wait()
-    assert seen[moment] == occurrence, f"never there; stderr: {worker.stderr.read()}"
+    # a fork has everything imported already, and is a worker like any other to the engine and to the kernel
+    worker = multiprocessing.get_context("fork").Process(
+        target=doomed_worker.main, args=(host.name, campaign, run, tmp_path, moment, occurrence)
+    )
+    worker.start()
+    worker.join(120)
+    assert worker.exitcode == -signal.SIGKILL, "it was never there"
 
     host.reap(run_is_over=lambda key: key == run)
 
     assert left_of(host, campaign) == []
     assert [item for item in docker_containers.ours(host.engine) if item["Labels"][names.LABEL_RUN] == run] == []
     again = host.start(server())  # the placement is free
-    wait_ready(host, again)
-    host.stop(again)
+    docker_containers.remove(host.engine, again.id)
