@@ -15,7 +15,7 @@ import ruptures
 SMALLEST_SEGMENT = 3
 FEWEST_NIGHTS = 8
 # Penalty of a change point: this times noise^2 times log(nights). Chosen so that noise alone gives a change point in
-# at most 5 % of series of 12 to 90 nights (benchmarks/statistics.py measures it).
+# at most 5 % of series of 12 to 90 nights (benchmarks/statistics_rates.py measures it).
 PENALTY = 6.0
 MAD_TO_SIGMA = 1.4826
 SPIKE = 4.0  # a night this many standard deviations from the nights around it is an odd one

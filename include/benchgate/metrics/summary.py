@@ -108,9 +108,12 @@ def summarise(
 
 
 def _token_count_source(successful: Sequence[RequestRecord]) -> str:
-    """``usage``, ``tokenizer``, ``mixed``, or ``unknown``."""
+    """``usage``, ``tokenizer``, ``mixed`` (some by usage, the rest by the tokenizer), or ``unknown``.
+
+    One answer that nobody counted makes it ``unknown``: the totals are lower bounds then, and no mixture of two counts.
+    """
     sources = {record.token_count_source or "unknown" for record in successful}
-    if not sources:
+    if not sources or "unknown" in sources:
         return "unknown"
     return sources.pop() if len(sources) == 1 else "mixed"
 

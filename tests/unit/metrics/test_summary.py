@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from benchgate.metrics.goodput import Limits
@@ -93,8 +95,21 @@ def test_a_partly_counted_cell_says_that_its_totals_are_lower_bounds() -> None:
     cell[0].completion_tokens = cell[0].token_count_source = None
     summary = summarise(cell, FACTS)
     assert summary.completion_tokens == 209
-    assert summary.token_count_source == "mixed"
+    assert summary.token_count_source == "unknown"
     assert any("lower bounds" in note for note in summary.notes)
+
+
+def test_a_cell_counted_by_usage_here_and_by_the_tokenizer_there_is_mixed() -> None:
+    cell = a_cell(users=4, waves=5)
+    for record in cell:
+        record.token_count_source = "usage"
+    cell[0].token_count_source = "tokenizer"
+    assert summarise(cell, FACTS).token_count_source == "mixed"
+
+
+def test_who_timed_the_reads_stands_in_the_summary() -> None:
+    assert summarise(a_cell(users=4, waves=5), replace(FACTS, stamp_source="kernel")).stamp_source == "kernel"
+    assert summarise(a_cell(users=4, waves=5)).stamp_source is None
 
 
 def test_prompts_from_the_prefix_cache_are_noted() -> None:

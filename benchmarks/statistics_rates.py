@@ -1,6 +1,6 @@
 """How often the statistics are right, measured on made-up campaigns whose truth is known.
 
-    python -m benchmarks.statistics [--runs 1000] [--seed 1] [--only coverage|claims|nights]
+    python -m benchmarks.statistics_rates [--runs 1000] [--seed 1] [--only coverage|claims|nights]
 
 Prints Markdown tables; docs/statistics.md holds the ones of its last run. Everything is drawn from a seeded
 generator, so the same arguments give the same tables. With the package apache-otava importable (it needs an
