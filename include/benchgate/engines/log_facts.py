@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from benchgate.engines.base import LogFacts
@@ -21,7 +21,6 @@ MAX_WARNINGS = 50
 MAX_WARNINGS_OF_A_KIND = 10
 _TRACEBACK = ("Traceback (most recent call last)", "Error", "Exception", "OutOfMemory")
 _NEAR = ("pin_memory", "cudaHost", "cudaMallocHost")  # traceback frames that FailureWords.near looks for
-_OF_THE_DRAFT = {"moe_kernel": "draft_moe_kernel", "attention_backend": "draft_attention_backend"}
 Finish = Callable[[Sightings, list[Evidence]], None]
 
 
@@ -58,8 +57,8 @@ class Words:
         warnings: lines a person should see beside the proofs.
         compiling: kernels compiled (or tuned) in a line that only counts while requests are served.
         bulk: literals of the lines that make its log long and say nothing to us (requests answered, throughput).
-        draft_begins, draft_ends: between them a process loads the model that drafts; the kernels it then names are kept
-            apart, as ``draft_moe_kernel`` and so on.
+        draft_begins, draft_ends: between them a process loads the model that drafts.
+        draft_names: what facts that it states meanwhile are called, to be kept apart from the served model's.
         finish: works out what several lines say together (how a pool's size was formed, two kernels claimed).
     """
 
@@ -73,6 +72,7 @@ class Words:
     bulk: tuple[str, ...] = ()
     draft_begins: tuple[Said, ...] = ()
     draft_ends: tuple[Said, ...] = ()
+    draft_names: Mapping[str, str] = field(default_factory=dict)
     filter: LineFilter = field(init=False, compare=False, repr=False)
     serving_filter: LineFilter = field(init=False, compare=False, repr=False)
 
@@ -110,7 +110,7 @@ def parse(words: Words, lines: Iterable[RawLine]) -> LogFacts:
             count = line
             continue
         _follow_draft(words, line, drafting)
-        seen.look(line, facts, names=_OF_THE_DRAFT if line.process in drafting else {})
+        seen.look(line, facts, names=words.draft_names if line.process in drafting else {})
         cause.look(line, ready=ready)
         if not ready and any(item.in_line(line) for item in words.ready):
             ready = True

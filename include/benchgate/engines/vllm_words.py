@@ -294,5 +294,6 @@ WORDS = Words(
     bulk=('HTTP/1.1" 200', "Avg prompt throughput"),
     draft_begins=(said("Loading drafter model"),),
     draft_ends=(said("Model loading took"),),
+    draft_names={"moe_kernel": "draft_moe_kernel", "attention_backend": "draft_attention_backend"},
     finish=finish,
 )

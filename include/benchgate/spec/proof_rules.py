@@ -17,14 +17,15 @@ def _names(text: str) -> frozenset[str]:
 
 _BOTH = _names(
     "architecture attention_backend data_parallel_size dtype engine_version graph_capture_gib graph_capture_seconds "
-    "kv_cache_dtype kv_meaning kv_ranks kv_tokens load_seconds max_model_len memory_reserved_gib moe_kernel "
-    "moe_kernel_requested quantization ready served_model speculative_method tensor_parallel_size weights_gib"
+    "kv_cache_dtype kv_meaning kv_ranks kv_tokens load_seconds max_model_len memory_reserved_gib "
+    "memory_reserved_meaning moe_kernel moe_kernel_requested quantization ready served_model speculative_method "
+    "tensor_parallel_size weights_gib"
 )
 PROOFS: Mapping[str, frozenset[str]] = {
     "vllm": _BOTH
     | _names(
-        "block_size compile_seconds init_seconds max_concurrency max_concurrency_tokens memory_budget_gib "
-        "weights_read_seconds"
+        "block_size compile_seconds draft_attention_backend draft_moe_kernel init_seconds max_concurrency "
+        "max_concurrency_tokens memory_budget_gib weights_read_seconds"
     ),
     "sglang": _BOTH | _names("kv_full_layer_tokens kv_window_layer_tokens max_running_requests memory_left_gib"),
     "llamacpp": _names(
