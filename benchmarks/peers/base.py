@@ -83,7 +83,7 @@ class Client:
         """Create its environment. Uses uv; set UV_FIND_LINKS for wheels that the index lacks.
 
         Raises:
-            PeerError: uv is missing or refuses.
+            PeerError: uv is missing or refuses, e.g. because it neither finds this version of Python nor may load it.
         """
         if shutil.which("uv") is None:
             raise PeerError("uv is needed to create the environments: pip install uv")
@@ -92,10 +92,13 @@ class Client:
             ["uv", "pip", "install", "--quiet", "--python", str(self.python_path), *self.requirements],
         ):
             if subprocess.run(command, check=False).returncode:
-                raise PeerError(f"{self.name}: {' '.join(command)} failed")
+                raise PeerError(
+                    f"{self.name}: {' '.join(command)} failed; it needs Python {self.python} (on the PATH, or "
+                    "loaded by uv) and the package index"
+                )
 
     def command(self, load: Load, out: Path) -> list[str]:
-        """The command line for a load; results go to ``out``."""
+        """The command line for a load; results go to ``out``. Each client has its own, so there is none here."""
         raise NotImplementedError
 
     def patience(self) -> list[str]:
@@ -118,7 +121,7 @@ class Client:
         }
 
     def read(self, out: Path) -> Reading:
-        """What it reported.
+        """What it reported. Each client has its own result files, so there is nothing to read here.
 
         Raises:
             PeerError: it left no result.
