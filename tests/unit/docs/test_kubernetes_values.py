@@ -11,7 +11,7 @@ from tests.support.doc_pages import DOCS, ROOT
 VALUES: dict[str, Any] = yaml.safe_load((DOCS / "kubernetes" / "values.yaml").read_text())
 # top-level values of the chart (version 1.22) that are used here
 KNOWN = {
-    *("executor", "airflowVersion", "defaultAirflowRepository", "defaultAirflowTag", "airflowHome", "uid", "gid"),
+    *("executor", "airflowVersion", "defaultAirflowRepository", "defaultAirflowTag", "uid", "gid"),
     *("postgresql", "redis", "data", "fernetKeySecretName", "jwtSecretName", "apiSecretKeySecretName", "createUserJob"),
     *("env", "extraEnvFrom", "volumes", "volumeMounts", "securityContexts", "networkPolicies", "workers", "apiServer"),
     *("scheduler", "dagProcessor", "triggerer", "statsd", "config", "logs"),
@@ -67,6 +67,8 @@ def test_settings_of_airflow_exist() -> None:
 
 
 def test_the_version_is_the_locked_one() -> None:
+    dockerfile = (DOCS / "kubernetes" / "Dockerfile").read_text()
+    assert f"FROM apache/airflow:{VALUES['airflowVersion']}-" in dockerfile
     assert f"apache-airflow=={VALUES['airflowVersion']} " in (ROOT / "requirements.txt").read_text()
 
 
