@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from benchgate.hosts import process_facts, process_preflight
+from benchgate.hosts import gpu_memory, process_facts, process_preflight
 from benchgate.hosts.base import Mount, ServerSpec
+from benchgate.hosts.process import ProcessHost
 
 
 def spec(**changes) -> ServerSpec:
@@ -147,3 +148,30 @@ def test_a_listening_port_is_in_use_and_a_closed_one_is_not():
 
     assert not process_preflight.port_in_use(port)
     assert process_preflight.port_holder(port) is None
+
+
+def test_gpu_memory_that_comes_back_late_is_waited_for(smi, monkeypatch: pytest.MonkeyPatch):
+    smi(facts=FACTS)  # GPU 1 holds 96 GiB
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        smi(facts=FACTS.replace("98304", "4"))
+
+    monkeypatch.setattr(gpu_memory.time, "sleep", wait)
+    host = ProcessHost("local")
+
+    assert host.gpu_memory_returned(["1"]) is True
+    assert waits == [gpu_memory.POLL_S]
+    assert host.gpu_memory_returned([]) is None
+
+
+def test_gpu_memory_that_stays_is_said_and_what_nobody_can_look_at_is_unknown(smi, monkeypatch: pytest.MonkeyPatch):
+    smi(facts=FACTS)
+
+    assert ProcessHost("local").gpu_memory_returned(["1"], timeout_s=0) is False
+    assert ProcessHost("local").gpu_memory_returned(["0"], timeout_s=0) is True
+    smi(facts="0, GPU-aa, NVIDIA GB10, [N/A], [N/A], 580.1\n")
+    assert ProcessHost("local").gpu_memory_returned(["0"], timeout_s=0) is None
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert ProcessHost("local").gpu_memory_returned(["0"], timeout_s=0) is None
