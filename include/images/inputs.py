@@ -27,6 +27,7 @@ CLIENT_PARTS = (
     "metrics",
     "cli/__init__.py",
     "cli/bench_command.py",
+    "cli/options.py",
 )
 
 
