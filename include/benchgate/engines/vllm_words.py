@@ -51,7 +51,7 @@ _MOE = (
     # Using Marlin backend for WNA16 MoE (group_size=32, num_bits=4) / Using DeepGEMM backend for FP8 MoE
     Fact("moe_kernel", "MoE", r"\bUsing '?([\w ]{1,40}?)'? backend for (?:[\w()-]{1,30} ){0,4}MoE", _backend, _CHOSEN, Keep.LAST),
     # Using DeepGemm kernels for Fp8MoEMethod. / Using Cutlass for ModelOptNvFp4FusedMoE.
-    Fact("moe_kernel", "MoE", r"\bUsing ((?!configuration|default)[\w ]{1,40}?)(?: kernels?)? for \w*(?:MoEMethod|FusedMoE)\b",
+    Fact("moe_kernel", "MoE", r"\bUsing ((?!configuration|default)[\w -]{1,40}?)(?: kernels?)? for \w*(?:MoEMethod|FusedMoE)\b",
          _kernel, _CHOSEN, Keep.LAST),
     # Using FlashInfer MXFP4 BF16 backend for SM90 / Using FlashInfer FP8 MoE CUTLASS backend for SM90/SM100
     Fact("moe_kernel", "Using FlashInfer ", r"\bUsing FlashInfer (?:MXFP4|FP8 MoE|NVFP4)\b.{0,60}? backend for SM\d+", _whole, _CHOSEN, Keep.LAST),
