@@ -15,7 +15,7 @@ def test_the_copied_parts_import_nothing_that_is_not_copied(tmp_path: Path) -> N
     for part in CLIENT_PARTS:
         copy(PACKAGE / part, tmp_path / "benchgate" / part)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    imports = "import benchgate.client.bench, benchgate.client.prepare, benchgate.metrics.summary, benchgate.__main__"
+    imports = "import benchgate.client.bench, benchgate.client.prepare, benchgate.metrics.summary"
 
     asked = subprocess.run(
         [sys.executable, "-m", "benchgate", "bench", "--help"],
