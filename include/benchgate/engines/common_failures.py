@@ -70,6 +70,7 @@ GPU = (
                  "this build of the engine has no kernels for this GPU", _IMAGE, while_serving=True),
     FailureWords(None, "driver", r"NVIDIA driver on your system is too old|CUDA driver version is insufficient|requires .{0,40}driver version .{0,40}or (?:newer|higher|later)",
                  "the host's GPU driver is too old for the engine's CUDA", _IMAGE),
+    FailureWords(None, "Ptx", r"cudaErrorUnsupportedPtxVersion", "the host's GPU driver is too old for the engine's kernels", _IMAGE, while_serving=True),
     FailureWords(None, "PTX", r"PTX was compiled with an unsupported toolchain|(?:unsupported|invalid) PTX|PTX JIT compiler library was not found",
                  "the host's GPU driver is too old for the engine's kernels", _IMAGE, while_serving=True),
     FailureWords(None, "GPUs are available", r"No (?:CUDA|HIP|XPU) GPUs are available", "the server sees no GPU", _DOCKER_GPUS),

@@ -22,7 +22,9 @@ MAX_EVIDENCE_CHARS = 500
 # Colours and cursor movements (CSI), window titles (OSC), and the remaining two-byte escapes.
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]?")
 _ESCAPES_RAW = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
-_CARETS = re.compile(r"\^\[\[[0-?]*[ -/]*[@-~]|\^M$")  # the same as some viewers show it, in a log that was pasted
+# The same in a log that was pasted: as some viewers show it, or without the escape character.
+_CARETS = re.compile(r"\^\[\[[0-?]*[ -/]*[@-~]|\^M$")
+_BARE_COLOURS = re.compile(r"\[\d{1,2}(?:;\d{1,3})*m(?![\w ]*\])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 # (EngineCore_DP0 pid=79), (VllmWorker rank=1 pid=..), (RayWorkerWrapper pid=1, ip=10.0.0.2); a worker may stand behind
 # its engine: (EngineCore_0 pid=284) (VllmWorker TP1 pid=303)
@@ -112,6 +114,8 @@ def clean(raw: str | bytes) -> str:
         text = _ESCAPES.sub("", text)
     if "^" in text:
         text = _CARETS.sub("", text)
+    if "[0m" in text:
+        text = _BARE_COLOURS.sub("", text)
     return _CONTROL.sub("", text).rstrip("\r\n")[:MAX_TEXT_CHARS]
 
 

@@ -275,6 +275,22 @@ def test_a_launcher_in_front_of_an_engines_rank() -> None:
     assert "^" not in sglang(second).proofs["kv_tokens"].evidence.text
 
 
+def test_colours_that_lost_their_escape_character() -> None:
+    """A log copied out of a terminal: the smallest pool of sixteen workers of one rank is the server's."""
+    facts = vllm(
+        "[36m(RayWorkerWrapper pid=858)[0m WARNING 04-16 10:29:53 [parallel.py:1] Address already in use. Retrying with a new port.[32m [repeated 15x across cluster][0m",
+        "[36m(RayWorkerWrapper pid=858, ip=10.0.0.2)[0m INFO 04-16 10:29:53 [cuda.py:221] Using Flash Attention backend on V1 engine.[32m [repeated 15x across cluster][0m",
+        "INFO 04-16 10:31:19 [kv_cache_utils.py:634] GPU KV cache size: 305,216 tokens",
+        "INFO 04-16 10:31:19 [kv_cache_utils.py:634] GPU KV cache size: 304,704 tokens",
+        "INFO 04-16 10:31:19 [kv_cache_utils.py:634] GPU KV cache size: 305,216 tokens",
+    )
+
+    assert facts.failure is None
+    assert facts.proofs["attention_backend"].value == "FLASH_ATTN"
+    assert "[36m" not in facts.proofs["attention_backend"].evidence.text
+    assert facts.proofs["kv_tokens"].value == 304704
+
+
 def test_sglang_runs_out_of_pool_while_serving() -> None:
     facts = sglang(
         "[2026-10-02 07:11:12] The server is fired up and ready to roll!",
