@@ -63,6 +63,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """A chat, streamed or whole."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path != "/v1/chat/completions":
+            return self.reply({"error": {"message": "not found"}}, 404)
         prompt = " ".join(str(message["content"]) for message in body.get("messages", []))
         asked = re.search(r"What is the secret code of the (\w+) archive", prompt)
         planted = re.search(rf"The secret code of the {asked[1]} archive is (\d+)", prompt) if asked else None
@@ -82,6 +84,7 @@ class Handler(BaseHTTPRequestHandler):
                 TOTALS["requests_processing"] -= 1
                 TOTALS["prompt_tokens_total"] += usage["prompt_tokens"]
                 TOTALS["tokens_predicted_total"] += usage["completion_tokens"]
+        return None
 
     def stream(self, words: list[str], usage: dict[str, int]) -> None:
         """An event a token, then the usage."""
