@@ -16,7 +16,8 @@ from benchgate.client.wire.alike import Alike
 from benchgate.client.wire.faults import error_in
 from benchgate.client.wire.sse import NamedEvent
 
-_TOKEN_FREE_FINISH = ("error", "abort")  # finish reasons by which an engine says that it gave up
+# finish reasons by which an engine says that it gave up
+_GAVE_UP = ("error", "abort", "aborted", "cancelled", "canceled", "timeout", "failed")
 
 _TEXT_FIELDS = ("content", "refusal", "reasoning", "reasoning_content", "tool_calls", "function_call")
 _CHANNELS = ("content", "reasoning", "reasoning_content")
@@ -72,6 +73,8 @@ def _tool_text(delta: dict[str, Any]) -> str:
 
 def _count(value: object, known: int | None) -> int | None:
     """A token count of usage; what is no count leaves what is known."""
+    if type(value) is float and value.is_integer():
+        value = int(value)
     return value if type(value) is int and 0 <= value < 2**53 else known
 
 
@@ -268,7 +271,10 @@ class Answer:
             self.error = message
 
     def _not_json(self, payload: bytes) -> None:
-        text = payload.decode("utf-8", errors="replace")
+        text = payload.decode("utf-8", errors="replace").strip()
+        if text in ("", "[DONE]"):  # an empty event keeps the connection alive
+            self.done = self.done or bool(text)
+            return
         if type(payload) is NamedEvent and payload.name == b"error":
             self.error = self.error or text
         else:
@@ -277,4 +283,4 @@ class Answer:
     @property
     def gave_up(self) -> bool:
         """The finish reason itself says that the engine aborted."""
-        return self.finish_reason in _TOKEN_FREE_FINISH
+        return self.finish_reason in _GAVE_UP

@@ -7,7 +7,6 @@ a queue (``reads``, see ``drain.py``), so that parsing one stream does not delay
 from __future__ import annotations
 
 import asyncio
-import zlib
 from collections import deque
 from collections.abc import Callable
 
@@ -15,6 +14,7 @@ import httptools
 
 from benchgate.client.wire.answer import Answer
 from benchgate.client.wire.chunks import sole_event
+from benchgate.client.wire.inflate import SUPPORTED, Inflate
 from benchgate.client.wire.sse import BOM, SseDecoder
 
 DONE_GRACE_S = 1.0  # the end of the HTTP message normally comes with [DONE] or right behind it
@@ -86,7 +86,7 @@ class Exchange:
         self.events = 0  # events of any sort, for events per read
         self._sse: SseDecoder | None = None
         self._grace: asyncio.TimerHandle | None = None
-        self._inflate: zlib._Decompress | None = None
+        self._inflate: Inflate | None = None
         self._sink: Callable[[bytes], None] | None = self._collect
         self._now = 0.0
         self._chunk_ended = False
@@ -135,8 +135,15 @@ class Exchange:
         except httptools.HttpParserCallbackError as error:
             cause = error.__context__ or error
             self._break(f"the answer could not be read: {type(cause).__name__}: {cause}")
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._break(f"no valid HTTP answer: {error}")
+        except httptools.HttpParserUpgrade:
+            self._break("no valid HTTP answer: it switches to another protocol")
+        except httptools.HttpParserError as error:
+            if self.complete:  # what follows a whole answer spoils the connection, not the answer
+                self.keep_alive = False
+            else:
+                self._break(f"no valid HTTP answer: {error}")
+        if self.protocol_error:
+            self._resolve()
         sse = self._sse
         self._between_chunks = (
             self._chunk_ended
@@ -172,7 +179,9 @@ class Exchange:
         elif name == b"content-length":
             self.length = int(value)
         elif name == b"transfer-encoding":
-            self.chunked = b"chunked" in value.lower()
+            codings = [coding.strip() for coding in value.decode("latin-1").lower().split(",")]
+            self.chunked = "chunked" in codings
+            self.encoding = self.encoding or next((coding for coding in codings if coding in SUPPORTED), "")
 
     def on_headers_complete(self) -> None:
         """Choose how the body is read."""
@@ -186,19 +195,19 @@ class Exchange:
         self.keep_alive = parser.should_keep_alive()
         if self.encoding in ("", "identity"):
             pass
-        elif self.encoding in ("gzip", "x-gzip", "deflate"):
-            self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib, by its own header
+        elif self.encoding in SUPPORTED:
+            self._inflate = Inflate(self.encoding)
         else:
             self.protocol_error = f"content-encoding {self.encoding!r} was not asked for and is not supported"
         if status == 200 and self.content_type == "text/event-stream":
             self._read_events()
-        elif status == 200 and not self.content_type.endswith("json"):
+        elif status == 200:
             self._sink = self._recognise
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body, without its transfer framing."""
         if self._inflate is not None:
-            body = self._decompress(body)
+            body = self._inflate.feed(body)
         if body and self._sink is not None:
             self._sink(body)
 
@@ -215,10 +224,12 @@ class Exchange:
         if self.http_status is None:
             return  # end of a 1xx answer
         if self._inflate is not None:
-            rest = self._inflate.flush()
+            rest = self._inflate.finish()
             if rest and self._sink is not None:
                 self._sink(rest)
-        if self._sse is not None:
+            if self._inflate.cut and not self.answer.done:
+                self.lost = "the compressed answer stopped"
+        if self._sse is not None and self.lost is None:
             for payload in self._sse.finish():
                 self.events += 1
                 self.answer.on_event(payload, self._now)
@@ -259,17 +270,6 @@ class Exchange:
     def _collect(self, body: bytes) -> None:
         if len(self.body) < BODY_LIMIT:
             self.body += body
-
-    def _decompress(self, body: bytes) -> bytes:
-        assert self._inflate is not None
-        try:
-            return self._inflate.decompress(body)
-        except zlib.error:
-            if self.encoding == "deflate" and not self.body and self.answer.events == 0:
-                # "deflate" means zlib by the standard and raw deflate by some servers' habit
-                self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
-                return self._inflate.decompress(body)
-            raise
 
     def _break(self, message: str) -> None:
         self.protocol_error = self.protocol_error or message

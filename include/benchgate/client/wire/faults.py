@@ -63,6 +63,10 @@ def error_in(answer: object) -> str | None:
             text = str(error.get("message") or error)
             return f"{text} [{kind}]" if kind and str(kind) not in text else text
         return str(error)
+    several = answer.get("errors")
+    if several and not answer.get("choices"):
+        first = several[0] if isinstance(several, list) else several
+        return str((first.get("message") if isinstance(first, dict) else None) or first)
     if answer.get("object") == "error" or answer.get("type") == "error":
         return str(answer.get("message") or answer)
     if not answer.get("choices"):

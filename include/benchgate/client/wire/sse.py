@@ -89,9 +89,11 @@ class SseDecoder:
         name, _, value = line.partition(b":")
         if value[:1] == b" ":
             value = value[1:]
-        if name == b"data":
+        if name == b"data" or name == b"error":
             self._data.append(value)
             self._held += len(value) + LINE_COST
+            if name == b"error":  # no field of the standard; llama.cpp long reported its errors in it
+                self._name = name
         elif name == b"event":
             self._name = value
         elif not name:
