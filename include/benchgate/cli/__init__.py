@@ -6,6 +6,7 @@ A command module has ``add_arguments(parser)`` and ``run(args) -> int`` (the exi
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import signal
 import sys
@@ -29,6 +30,18 @@ COMMANDS = {
     "report": "write a campaign run as HTML, Markdown, CSV, Parquet or reproduce.md",
     "housekeeping": "remove what runs that are over have left, finish killed ones, drop expired artifacts",
     "demo": "run the demo campaign through Airflow on this machine",
+}
+
+
+_NOT_OURS = "give this user the right to it, or set BENCHGATE_HOME to another folder"
+_REMEDIES = {
+    errno.EACCES: _NOT_OURS,
+    errno.EPERM: _NOT_OURS,
+    errno.EROFS: _NOT_OURS,
+    errno.ENOTDIR: "is BENCHGATE_HOME a folder?",
+    errno.ENOSPC: "make room, and do it again",
+    errno.EDQUOT: "make room, and do it again",
+    errno.EMFILE: "raise the limit of open files: ulimit -n",
 }
 
 
@@ -64,5 +77,6 @@ def main(argv: list[str] | None = None) -> int:
         return 128 + getattr(signal, str(name), signal.SIGINT)
     except OSError as error:  # a file that a command reads or writes: a full disk, a folder of somebody else
         where = f"{error.filename}: " if error.filename else ""
-        print(f"error: {where}{error.strerror or error}", file=sys.stderr)
+        remedy = f" ({_REMEDIES[error.errno]})" if error.errno in _REMEDIES else ""
+        print(f"error: {where}{error.strerror or error}{remedy}", file=sys.stderr)
         return 1

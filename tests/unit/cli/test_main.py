@@ -34,7 +34,7 @@ def test_a_full_disk_is_one_line_with_the_file(
     ending: Callable[[BaseException], int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert ending(OSError(errno.ENOSPC, "No space left on device", "/full/x.json")) == 1
-    assert capsys.readouterr().err == "error: /full/x.json: No space left on device\n"
+    assert capsys.readouterr().err == "error: /full/x.json: No space left on device (make room, and do it again)\n"
 
 
 @pytest.mark.parametrize(
