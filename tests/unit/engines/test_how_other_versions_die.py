@@ -220,6 +220,14 @@ SGL = "[2026-10-02 07:11:12 TP0] "
         ("RuntimeError: CUDA error: no kernel image is available for execution on the device", Kind.ENGINE_CORE_DIED),
         ("KeyError: 'model.layers.0.mlp.experts.w13_weight_scale_inv'", Kind.CHECKPOINT_MISMATCH),
         ("torch.distributed.DistBackendError: NCCL error in: NCCLUtils.cpp:77", Kind.ENGINE_CORE_DIED),
+        ("AssertionError: Memory pool size is too small", Kind.KV_TOO_SMALL),
+        ("ValueError: Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static=0.3.", Kind.KV_TOO_SMALL),
+        ("RuntimeError: Not enough GPU memory for hybrid (mamba/linear-attention) state cache. Computed max_mamba_cache_size=0", Kind.KV_TOO_SMALL),
+        ("RuntimeError: SWA pool (512 tokens) cannot hold even one request: the prefill admission floor is 1088.", Kind.KV_TOO_SMALL),
+        ("ValueError: Not enough host memory available. Requesting 512.00 GB but only have 200.00 GB free.", Kind.HOST_OOM),
+        ("ValueError: Unsupported architectures: ['Qwen9ForCausalLM']. Supported list: ['LlamaForCausalLM']", Kind.CHECKPOINT_MISMATCH),
+        ("AssertionError: chunked_prefill_size must be divisible by page_size", Kind.BAD_FLAG),
+        ("ValueError: moe_intermediate_size 768 must be divisible by moe_tp_size (5) which is tp_size (5) divided by moe_ep_size (1).", Kind.BAD_FLAG),
     ],
 )  # fmt: skip
 def test_what_an_sglang_scheduler_dies_of(cause: str, kind: Kind) -> None:
