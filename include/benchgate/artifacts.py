@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -25,16 +25,8 @@ R = TypeVar("R", bound=Record)
 
 _LOCAL = ("", "file", "local")
 _S3 = ("s3://", "s3a://")
-# Tasks on other machines write while this process reads, so no listing is kept. A store that is away is asked three
-# times in about ten seconds; a request of a task is worth that, and a page of the UI must not hang for minutes.
-_S3_OPTIONS: Mapping[str, Any] = {
-    "use_listings_cache": False,
-    "config_kwargs": {
-        "connect_timeout": 5,
-        "read_timeout": 60,
-        "retries": {"max_attempts": 3, "mode": "standard"},
-    },
-}
+# Times that a store which does not answer is asked, with growing pauses: enough for one that restarts.
+_ATTEMPTS = 6
 _CREDENTIALS = (
     "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or a profile or role) for every component, and AWS_ENDPOINT_URL "
     "for a store that is not Amazon's"
@@ -44,7 +36,16 @@ _CREDENTIALS = (
 def _s3_options() -> dict[str, Any]:
     """Options of the S3 client. The address is named, so that another address is another client, not a kept one."""
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    return {**_S3_OPTIONS, **({"endpoint_url": endpoint} if endpoint else {})}
+    attempts = os.environ.get("AWS_MAX_ATTEMPTS", "")
+    options: dict[str, Any] = {
+        "use_listings_cache": False,  # tasks on other machines write while this process reads
+        "config_kwargs": {
+            "connect_timeout": 10,
+            "read_timeout": 60,
+            "retries": {"max_attempts": int(attempts) if attempts.isdigit() else _ATTEMPTS, "mode": "standard"},
+        },
+    }
+    return {**options, **({"endpoint_url": endpoint} if endpoint else {})}
 
 
 def artifacts_root(url: str | None = None) -> UPath:

@@ -39,6 +39,17 @@ class S3Server:
         """Value of BENCHGATE_ARTIFACTS."""
         return f"s3://{self.bucket}/campaigns"
 
+    def stop(self) -> None:
+        """Take the server away; what was stored stays."""
+        self.process.kill()
+        self.process.wait(10)
+
+    def start_again(self) -> None:
+        """The same server at the same address."""
+        command = rclone()
+        assert command is not None
+        self.process = _start(command, self.folder.parent, int(self.endpoint.rpartition(":")[2]))
+
     @property
     def environment(self) -> dict[str, str]:
         """Address and credentials, as any AWS client reads them."""
@@ -64,7 +75,23 @@ def s3_server(folder: Path, bucket: str = "benchgate") -> Iterator[S3Server]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    process = subprocess.Popen(
+    process = _start(command, folder, port)
+    server = S3Server(f"http://127.0.0.1:{port}", bucket, folder / bucket, process)
+    try:
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline:
+            with socket.socket() as knock:
+                if knock.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.05)
+        assert process.poll() is None, "rclone did not start"
+        yield server
+    finally:
+        server.stop()
+
+
+def _start(command: str, folder: Path, port: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
         [command, "serve", "s3", "--addr", f"127.0.0.1:{port}", "--vfs-cache-mode", "off", str(folder)],
         env={
             "PATH": os.environ["PATH"],
@@ -75,15 +102,3 @@ def s3_server(folder: Path, bucket: str = "benchgate") -> Iterator[S3Server]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    try:
-        deadline = time.monotonic() + 60
-        while process.poll() is None and time.monotonic() < deadline:
-            with socket.socket() as knock:
-                if knock.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
-        assert process.poll() is None, "rclone did not start"
-        yield S3Server(f"http://127.0.0.1:{port}", bucket, folder / bucket, process)
-    finally:
-        process.kill()
-        process.wait(10)

@@ -18,7 +18,7 @@ from benchgate import settings
 from benchgate.airflow import local
 from benchgate.airflow.demo_guard import Guard, end_session
 from benchgate.artifacts import all_runs
-from benchgate.errors import BenchgateError, DamagedArtifact
+from benchgate.errors import ArtifactError, BenchgateError, DamagedArtifact
 from benchgate.hosts import process_child
 from benchgate.records import RunRecord
 from benchgate.steps.context import CampaignRun, owner_of_this_run
@@ -105,10 +105,13 @@ def _watch(child: subprocess.Popen[bytes]) -> CampaignRun | None:
     first_cell: tuple[float, int] | None = None
     while child.poll() is None:
         time.sleep(_TICK_S)
-        run = run or _find_run()
-        if run is None:
-            continue
-        progress = look(run)
+        try:
+            run = run or _find_run()
+            if run is None:
+                continue
+            progress = look(run)
+        except ArtifactError:
+            continue  # a store that does not answer to a look: the run itself goes on, and tells if it cannot
         elapsed = time.monotonic() - began
         if progress.done and first_cell is None:
             first_cell = (elapsed, progress.done)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -97,7 +98,7 @@ FAILURES = [
     ({"AWS_ACCESS_KEY_ID": "nobody"}, "check the credentials"),
     ({"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}, "no usable credentials"),
     ({"BENCHGATE_ARTIFACTS": "s3://no-such-bucket/campaigns"}, "has no bucket no-such-bucket"),
-    ({"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, "does not answer"),
+    ({"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1"}, "does not answer"),
 ]
 # in a process of its own: an AWS session keeps the settings that it was made with
 TRY_EACH = """
@@ -139,6 +140,20 @@ def test_each_failure_of_the_store_is_one_line(s3_artifacts: S3Server) -> None:
         assert message in on_write
     assert SECRET_KEY not in result.stdout + result.stderr
     assert "wrong-secret" not in result.stdout + result.stderr
+
+
+def test_a_store_that_restarts_loses_nothing(s3_artifacts: S3Server) -> None:
+    store = RunStore("kernels.restart")
+    store.write_text(store.path("before.json"), "{}")
+    s3_artifacts.stop()
+    back = threading.Timer(2.0, s3_artifacts.start_again)
+    back.start()
+
+    store.write_text(store.path("meanwhile.json"), "[1]")
+
+    back.join()
+    assert store.read_json(store.path("before.json")) == {}
+    assert store.read_json(store.path("meanwhile.json")) == [1]
 
 
 def test_the_command_line_tells_a_refusal_without_a_traceback(
