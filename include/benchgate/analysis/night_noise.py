@@ -12,10 +12,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from benchgate.analysis.change_points import MAD_TO_SIGMA
+import numpy as np
+
 from benchgate.analysis.measures import Measure
 from benchgate.analysis.series import NightlySeries
 
+QUARTILE = 1.1503  # upper quartile of the absolute value of a standard normal
 FEWEST_STEPS = 12  # from one night to the next, over all series of a metric: fewer say nothing about its noise
 FEWEST_TOGETHER = 4  # series of one night whose common move is taken out: a new image may move them all
 
@@ -77,8 +79,8 @@ def _widened(rules: Rules, noise: float | None) -> Rules:
 def _noise_of(group: Iterable[NightlySeries]) -> float | None:
     """Standard deviation of one night, from the steps between neighbouring nights; None when there are too few.
 
-    By the median, so that the few series that really changed do not count. What all series of a night have in common
-    is taken out.
+    By their upper quartile: a few series that really changed do not count, and where a group holds quiet series and
+    noisy ones, the noisy ones do. What all series of a night have in common is taken out.
     """
     steps: dict[str, list[float]] = defaultdict(list)
     for one in group:
@@ -90,4 +92,4 @@ def _noise_of(group: Iterable[NightlySeries]) -> float | None:
     for moves in steps.values():
         common = median(moves) if len(moves) >= FEWEST_TOGETHER else 0.0
         own += [abs(move - common) for move in moves]
-    return None if len(own) < FEWEST_STEPS else MAD_TO_SIGMA * median(own) / math.sqrt(2)
+    return None if len(own) < FEWEST_STEPS else float(np.quantile(own, 0.75)) / QUARTILE / math.sqrt(2)

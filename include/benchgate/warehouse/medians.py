@@ -14,6 +14,7 @@ METRICS = ("ttft_p50_ms", "tpot_p50_ms", "decode_tok_s", "prefill_tok_s")
 _KEYS = ("launch_id", "workload", "load_label", "client_name", "metric_definition", "token_count_source")
 _OF_CELL = ("arm", "host", "placement", *_KEYS[1:])
 _OF_LAUNCH = ("baseline_arm", "image_digest", "engine_version", "model_revision", "fingerprint")
+PAIRED, CONFOUNDED = "paired by placement", "confounded by placement"
 
 Row = Mapping[str, Any]
 
@@ -28,7 +29,26 @@ def fold_repeats(run: Row, launches: Iterable[Row], cells: Iterable[Row]) -> lis
     for cell in cells:
         if cell["end_state"] == "published" and cell["launch_id"] in real:
             groups.setdefault(tuple(cell[name] for name in _KEYS), []).append(cell)
-    return [_folded(run, real[key[0]], repeats) for key, repeats in groups.items()]
+    found = [_folded(run, real[key[0]], repeats) for key, repeats in groups.items()]
+    places: dict[tuple[Any, ...], set[tuple[str, str]]] = {}
+    for one in found:
+        places.setdefault(_kind(one, one["arm"]), set()).add((one["host"], one["placement"]))
+    for one in found:
+        one["pairing"] = _pairing(one, places)
+    return found
+
+
+def _kind(one: Row, arm: str | None) -> tuple[Any, ...]:
+    """What two medians share that may be set against each other."""
+    return (arm, *(one[name] for name in _KEYS[1:]))
+
+
+def _pairing(one: Row, places: Mapping[tuple[Any, ...], set[tuple[str, str]]]) -> str | None:
+    """Where an arm shared any placement with its baseline, it is compared on those alone; see arm_pair.sql."""
+    theirs = places.get(_kind(one, one["baseline_arm"]), set())
+    if one["arm"] == one["baseline_arm"] or not theirs:
+        return None
+    return PAIRED if places[_kind(one, one["arm"])] & theirs else CONFOUNDED
 
 
 def _folded(run: Row, launch: Row, repeats: list[Row]) -> dict[str, Any]:

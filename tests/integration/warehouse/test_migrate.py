@@ -18,6 +18,7 @@ from benchgate.warehouse.load import load_run
 from benchgate.warehouse.migrate import VERSION_TABLE, head_revision, migrate, status
 from benchgate.warehouse.tables import metadata
 from benchgate.warehouse.views import VIEWS, view_sql
+from tests.support.runs import campaign, ledger_of
 from tests.support.warehouses import bundle, rows, with_requests
 
 HERE = Path(module.__file__).parent
@@ -103,6 +104,36 @@ def test_request_rows_of_an_older_warehouse_get_their_percentiles(url: str, tmp_
     again = rows(url, "SELECT * FROM request_percentile ORDER BY cell_id")
     assert len(again) == 12
     assert again == [pytest.approx(row, rel=1e-12) for row in made]
+
+
+@pytest.mark.parametrize("swapped", [True, False])
+def test_medians_of_an_older_warehouse_learn_how_they_are_paired(url: str, swapped: bool) -> None:
+    from alembic import command
+
+    ledger = ledger_of(campaign())
+    if swapped:
+        launches = [one.model_copy(update={"launch": f"{one.arm}@h200/both"}) for one in ledger.launches]
+        here = {"host": "h200", "placement": "both"}
+        cells = [
+            one.model_copy(
+                update={**here, "launch": f"{one.arm}@h200/both", "cell": one.cell.replace("quad-b", "both")}
+            )
+            for one in ledger.cells
+        ]
+        ledger = ledger.model_copy(update={"launches": [o.model_copy(update=here) for o in launches], "cells": cells})
+    load_run(bundle(ledger=ledger), url)
+    made = rows(url, "SELECT * FROM cell_median ORDER BY arm, placement, workload, load_label")
+    with writing(open_warehouse(url)) as connection:
+        module._drop_views(connection)
+        config = module._config()
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0004")
+
+    migrate(url)
+
+    words = "paired by placement" if swapped else "confounded by placement"
+    assert {(row["arm"], row["pairing"]) for row in made} == {("triton", None), ("marlin", words)}
+    assert rows(url, "SELECT * FROM cell_median ORDER BY arm, placement, workload, load_label") == made
 
 
 @pytest.mark.parametrize(

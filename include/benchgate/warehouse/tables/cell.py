@@ -102,8 +102,8 @@ cell = sa.Table(
     column("gpu_throttled", sa.Boolean(), "any sample named a throttle reason; NULL without a GPU"),
     column("notes", Json, "what the client wants a reader to know"),
     sa.UniqueConstraint("run_id", "cell"),
-    sa.Index(None, "launch_id", "end_state"),  # counting what was published touches no row
-    sa.Index(None, "run_id", "end_state"),
+    sa.Index(None, "launch_id", "end_state"),
+    sa.Index(None, "run_id", "end_state", "launch_id"),  # counting what was published touches no row
     sa.Index(None, "run_id", "arm", "workload", "load_label"),  # one series over many nights
     sa.CheckConstraint("end_state IN ('published', 'unpublishable', 'failed', 'not_run')", name="end_state"),
     sa.CheckConstraint("end_state = 'published' OR reason IS NOT NULL", name="reason"),
@@ -183,6 +183,11 @@ cell_median = sa.Table(
     column("engine_version", sa.Text(), "engine version, from its own words"),
     column("model_revision", sa.Text(), "model revision that was served"),
     column("fingerprint", sa.Text(), "hash of all that makes the arm that arm"),
+    column(
+        "pairing",
+        sa.Text(),
+        "paired by placement, or confounded by placement: the arm shared none with its baseline; NULL: no baseline",
+    ),
     sa.Index(None, "campaign", "run"),
     # the order of a series over the nights: nightly_trend reads it without sorting
     sa.Index(

@@ -100,7 +100,7 @@ regression_finding = sa.Table(
     column("method", sa.Text(), "rule or library that decided", required=True),
     column("what_changed", Json, "fingerprint difference at that night: name -> [before, after]"),
     column("reason", sa.Text(), "the answer in words", required=True),
-    sa.Index(None, "run_id"),
+    sa.Index(None, "run_id", "arm", "workload", "load_label"),  # one series over many nights
     sa.CheckConstraint("answer IN ('PASS', 'REGRESSED', 'IMPROVED', 'INCONCLUSIVE', 'REFUSED')", name="answer"),
     comment="Tonight against the nights before, one series and metric a row.",
 )

@@ -11,6 +11,7 @@ VIEWS = (
     "did_not_run",
     "unpublishable",
     "failed_cell",
+    "arm_pair",
     "arm_comparison",
     "nightly_trend",
     "versus_reference",

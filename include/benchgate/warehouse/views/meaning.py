@@ -43,6 +43,20 @@ _OWN: dict[str, dict[str, str]] = {
         "placements": "placements that the arm was compared on",
         "pairing": "paired by placement, or confounded by placement: the arms never shared one",
     },
+    "arm_pair": {
+        "baseline_host": "host of the baseline",
+        "baseline_placement": "placement of the baseline",
+        "n": "published repeats of the arm on that placement",
+        "baseline_n": "published repeats of the baseline on its placement",
+        **{
+            f"baseline_{name}": f"{name} of the baseline, median over repeats"
+            for name in ("ttft_p50_ms", "tpot_p50_ms", "decode_tok_s", "prefill_tok_s")
+        },
+        **{
+            name: f"{name} of the arm, median over repeats"
+            for name in ("ttft_p50_ms", "tpot_p50_ms", "decode_tok_s", "prefill_tok_s")
+        },
+    },
     "nightly_trend": {
         "ttft_p50_change": "ttft_p50_ms / the night before - 1",
         "tpot_p50_change": "tpot_p50_ms / the night before - 1",

@@ -2,21 +2,23 @@
 -- A new client or metric definition starts a new series. decode_tok_s_change is 0.10 for ten percent more than before.
 CREATE VIEW nightly_trend AS
 WITH tonight AS (
-    -- only keys, all of them in index ix_cell_median_series and in its order: nothing is sorted, no row is fetched;
-    -- the values of both nights are looked up for the rows that are asked for
     SELECT
-        campaign, arm, workload, load_label, host, placement, client_name, metric_definition, token_count_source,
-        run_started_at, run, run_id,
-        LAG(run_id) OVER series AS previous_run_id
-    FROM cell_median
-    WINDOW series AS (
-        PARTITION BY campaign, arm, workload, load_label, host, placement, client_name, metric_definition,
-            token_count_source
-        ORDER BY run_started_at, run
-    )
+        m.*,
+        -- one step down the index ix_cell_median_series, for the rows that are asked for and only when it is
+        (
+            SELECT b.run_id
+            FROM cell_median AS b
+            WHERE b.campaign = m.campaign AND b.arm = m.arm AND b.workload = m.workload AND b.load_label = m.load_label
+                AND b.host = m.host AND b.placement = m.placement AND b.client_name = m.client_name
+                AND b.metric_definition = m.metric_definition AND b.token_count_source = m.token_count_source
+                AND (b.run_started_at, b.run) < (m.run_started_at, m.run)
+            ORDER BY b.run_started_at DESC, b.run DESC
+            LIMIT 1
+        ) AS previous_run_id
+    FROM cell_median AS m
 )
 SELECT
-    t.campaign, t.arm, t.host, t.placement, t.workload, t.load_label, m.night, t.run, m.n, m.latency_n,
+    m.campaign, m.arm, m.host, m.placement, m.workload, m.load_label, m.night, m.run, m.n, m.latency_n,
     m.ttft_p50_ms, m.tpot_p50_ms, m.decode_tok_s, m.prefill_tok_s,
     m.ttft_p50_ms / NULLIF(p.ttft_p50_ms, 0) - 1 AS ttft_p50_change,
     m.tpot_p50_ms / NULLIF(p.tpot_p50_ms, 0) - 1 AS tpot_p50_change,
@@ -28,13 +30,9 @@ SELECT
         AS fingerprint_changed,
     CASE WHEN m.image_digest = p.image_digest THEN 0 WHEN m.image_digest <> p.image_digest THEN 1 END
         AS image_changed,
-    t.client_name, t.metric_definition, t.token_count_source, t.run_started_at, t.run_id
-FROM tonight AS t
-JOIN cell_median AS m
-    ON m.run_id = t.run_id AND m.arm = t.arm AND m.host = t.host AND m.placement = t.placement
-    AND m.workload = t.workload AND m.load_label = t.load_label AND m.client_name = t.client_name
-    AND m.metric_definition = t.metric_definition AND m.token_count_source = t.token_count_source
+    m.client_name, m.metric_definition, m.token_count_source, m.run_started_at, m.run_id
+FROM tonight AS m
 LEFT JOIN cell_median AS p
-    ON p.run_id = t.previous_run_id AND p.arm = t.arm AND p.host = t.host AND p.placement = t.placement
-    AND p.workload = t.workload AND p.load_label = t.load_label AND p.client_name = t.client_name
-    AND p.metric_definition = t.metric_definition AND p.token_count_source = t.token_count_source;
+    ON p.run_id = m.previous_run_id AND p.arm = m.arm AND p.host = m.host AND p.placement = m.placement
+    AND p.workload = m.workload AND p.load_label = m.load_label AND p.client_name = m.client_name
+    AND p.metric_definition = m.metric_definition AND p.token_count_source = m.token_count_source;
