@@ -96,7 +96,10 @@ class Stack:
             "site-worker": site_worker,
             "airflow-worker": {"environment": {"AIRFLOW__CELERY__WORKER_CONCURRENCY": "2"}},
         }
-        (self.folder / "compose.site.yaml").write_text(json.dumps({"services": services}))
+        # what a test fills until nothing fits any more is memory, and little of it
+        small = {"type": "tmpfs", "device": "tmpfs", "o": "size=200m,uid=50000,gid=0,mode=2775"}
+        volumes = {"benchgate": {"driver_opts": small}}
+        (self.folder / "compose.site.yaml").write_text(json.dumps({"services": services, "volumes": volumes}))
 
     def compose(self, *arguments: str, check: bool = True, timeout_s: float = 900) -> subprocess.CompletedProcess[str]:
         """``docker compose ARGUMENTS`` in the clone."""
@@ -108,7 +111,8 @@ class Stack:
             cwd=self.folder, env=env, capture_output=True, text=True, timeout=timeout_s, check=False,
         )  # fmt: skip
         if check and done.returncode != 0:
-            raise AssertionError(f"docker compose {' '.join(arguments)}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+            shown = " ".join(argument for argument in arguments if "PASSWORD" not in argument)
+            raise AssertionError(f"docker compose {shown}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
         return done
 
     def container(self, service: str) -> str:

@@ -153,9 +153,9 @@ def test_a_gpu_host_whose_engine_is_away_for_a_minute(night: Night, gpu_host: Se
 
 def test_a_full_disk(stack: Stack, night: Night) -> None:
     night.start()
-    fill = "dd if=/dev/zero of=/var/lib/benchgate/filler bs=64k; true"
+    fill = "dd if=/dev/zero of=/var/lib/benchgate/filler bs=64k count=8000; df /var/lib/benchgate"
 
-    stack.compose("exec", "-T", "site-worker", "sh", "-c", fill)
+    assert "100%" in stack.compose("exec", "-T", "site-worker", "sh", "-c", fill).stdout
     time.sleep(45)
     stack.compose("exec", "-T", "site-worker", "rm", "/var/lib/benchgate/filler")
 
