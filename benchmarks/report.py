@@ -46,6 +46,7 @@ def render(rows: Sequence[Row]) -> str:
         versions=_versions(rows),
         accuracy=_accuracy(loads),
         cost=_cost(loads),
+        floor=_floor([row for row in rows if row["kind"] == "floor"]),
         runs=_runs(loads),
         faults=_faults(faults),
         score=_score(faults),
@@ -63,7 +64,7 @@ def _machine_words(rows: Sequence[Row]) -> str:
 
 
 def _versions(rows: Sequence[Row]) -> str:
-    found = dict.fromkeys(f"{row['client']} {row['version']}" for row in rows)
+    found = dict.fromkeys(f"{row['client']} {row['version']}" for row in rows if row["kind"] != "floor")
     days = sorted({row["at"][:10] for row in rows})
     return f"{', '.join(found)}; measured {days[0]}" + (f" to {days[-1]}" if len(days) > 1 else "")
 
@@ -123,6 +124,17 @@ def _cost(rows: Sequence[Row]) -> str:
         for client in _names(rows, "client")
     ]
     return f"At {' / '.join(_loads(rows))} streams:\n\n" + _table(head, lines)
+
+
+def _floor(rows: Sequence[Row]) -> str:
+    """What a receiver that parses nothing needs, and how late it reads."""
+    keys = ("ttft_p50_error_by_kernel_ms", "ttft_p50_error_by_own_ms", "cpu_us_per_token")
+    lines = []
+    for load in _loads(rows):
+        values = [statistics.median(row[key] for row in rows if row["load"] == load) for key in keys]
+        lines.append((load, _number(values[0], 2, sign=True), _number(values[1], 2, sign=True), _number(values[2], 1)))
+    head = ["streams", "TTFT p50 error by the kernel's time, ms", "by its own time, ms", "CPU, us a token"]
+    return _table(head, lines) if lines else "It was not run here."
 
 
 def _runs(rows: Sequence[Row]) -> str:

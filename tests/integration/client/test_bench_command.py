@@ -127,11 +127,11 @@ def test_an_interrupt_before_anything_was_measured_says_so(tmp_path: Path, refer
     assert "Traceback" not in out + errors
 
 
-def test_errors_are_a_result_and_not_a_failure_of_the_command(reference_server: RunningServer) -> None:
+def test_what_failed_is_printed_by_its_kind(reference_server: RunningServer) -> None:
     options = command(reference_server, "--num-prompts", "4", "--warmup", "0")
     options[options.index("steady")] = "http_503"
     done = subprocess.run(options, env=environment(), capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0
+    assert done.returncode == 1
     assert "http_5xx x 4: HTTP 503" in done.stdout
 
 

@@ -76,3 +76,17 @@ def test_the_page_has_medians_dashes_and_the_runs_that_were_disturbed() -> None:
     assert "| c | 1 | 0 of 1 | 55 to 55 % of a core |" in page
     assert "| `stall` | **hangs** |" in page
     assert "Right: a 1 of 2." in page
+
+
+def test_the_floor_is_shown_where_it_was_measured() -> None:
+    floor = {
+        "kind": "floor",
+        "at": "2026-11-30T12:00:00+00:00",
+        "machine": MACHINE,
+        "load": "64",
+        "ttft_p50_error_by_kernel_ms": 0.0123,
+        "ttft_p50_error_by_own_ms": 0.15,
+        "cpu_us_per_token": 12.34,
+    }
+    assert "| 64 | +0.01 | +0.15 | 12.3 |" in render([load("a"), floor])
+    assert "It was not run here." in render([load("a")])
