@@ -160,7 +160,8 @@ def test_a_full_disk(stack: Stack, night: Night) -> None:
     stack.compose("exec", "-T", "site-worker", "rm", "/var/lib/benchgate/filler")
 
     assert night.end() == "failed"
-    assert any("No space left" in reason or "disk" in reason for _, reason in night.cells().values()), night.cells()
+    # a cell whose reason could not be written either says that nothing was left
+    assert any("space" in reason or "without leaving a result" in reason for _, reason in night.cells().values())
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 from benchgate.client.config import EXIT_NOTHING_SUCCEEDED
 from benchgate.client.requests_file import read_requests
 from benchgate.engines import get_engine
-from benchgate.errors import BenchgateError, MeasureFailed
+from benchgate.errors import ArtifactError, BenchgateError, MeasureFailed
 from benchgate.gates.totals import token_totals
 from benchgate.hosts.base import Host, Mount, ServerHandle
 from benchgate.metrics.goodput import Limits
@@ -75,7 +75,10 @@ def measure_cell(run: CampaignRun, cell_key: str, *, client: RunClient | None = 
     except BaseException as error:
         # whatever ended it: the ledger will say so, also when the task is killed
         reason = str(error) if isinstance(error, BenchgateError) else f"{type(error).__name__}: {error}"
-        fail_cell(run, cell, reason)
+        try:
+            fail_cell(run, cell, reason)
+        except ArtifactError as unwritten:  # a full disk, say: what ended the measurement is what a person must see
+            say(f"{cell.cell}: its end could not be recorded: {unwritten}")
         raise
     _say_result(record, say)
     return record
