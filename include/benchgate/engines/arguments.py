@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -100,9 +101,12 @@ def number_of(args: Mapping[str, ArgValue], *names: str, default: float = 0) -> 
     for written, value in args.items():
         if plain_name(written) in names and value is not None:
             try:
-                return float(value)  # type: ignore[arg-type]
+                number = float(value)  # type: ignore[arg-type]
             except (TypeError, ValueError):
-                raise BenchgateError(f"args.{written}: {value!r} is not a number") from None
+                number = math.nan
+            if not math.isfinite(number):
+                raise BenchgateError(f"args.{written}: {value!r} is not a number")
+            return number
     return default
 
 

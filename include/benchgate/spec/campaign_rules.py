@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 
@@ -89,8 +90,8 @@ def _loads(workloads: Mapping[str, object]) -> Iterator[Complaint]:
             seen: dict[str, int] = {}
             levels = as_map(workload).get(key)
             for index, level in enumerate(levels if isinstance(levels, list) else []):
-                if isinstance(level, bool) or not isinstance(level, (int, float)):
-                    continue
+                if isinstance(level, bool) or not isinstance(level, (int, float)) or not math.isfinite(level):
+                    continue  # the schema says what is wrong with it
                 label = load_label(int(level), None) if key == "users" else load_label(None, float(level))
                 if label in seen:
                     yield Complaint(("workloads", name, key, index), f"{level} is already there; use repeats instead")

@@ -333,3 +333,18 @@ def test_the_file_is_named_as_it_was_given(monkeypatch, tmp_path):
     with pytest.raises(SpecError) as caught:
         load_campaign("c.yaml")
     assert str(caught.value).startswith("c.yaml:1: ")
+
+
+@pytest.mark.parametrize("level", [float("nan"), float("inf")])
+@pytest.mark.parametrize("key", ["users", "request_rates"])
+def test_a_load_that_is_no_number_is_a_spec_error(tmp_path, inventory, key, level):
+    data = copy.deepcopy(WHOLE)
+    workload = next(iter(data["workloads"]))
+    data["workloads"][workload] = {**data["workloads"][workload], key: [level]}
+    file = tmp_path / "odd.yaml"
+    file.write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
+
+    with pytest.raises(SpecError) as refused:
+        load_campaign(file, inventory)
+
+    assert any(problem.field.startswith(f"workloads.{workload}.{key}") for problem in refused.value.problems)
