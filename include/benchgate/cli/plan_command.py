@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arms", nargs="+", action="extend", metavar="ARM", help="only these arms")
     parser.add_argument("--workloads", nargs="+", action="extend", metavar="WORKLOAD", help="only these workloads")
     parser.add_argument("--users", nargs="+", action="extend", metavar="N", help="only these numbers of users")
-    parser.add_argument("--repeats", type=whole(at_least=1), metavar="N", help="instead of the campaign's repeats")
+    parser.add_argument("--repeats", type=whole(), metavar="N", help="instead of the campaign's repeats")
     parser.add_argument("--run", type=run_name, default="plan", metavar="ID", help="run id written into the ledger")
     parser.add_argument("--hosts", type=Path, metavar="FILE", help="the inventory (default: include/hosts.yaml)")
 

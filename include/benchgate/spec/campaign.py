@@ -14,6 +14,8 @@ EngineName = Literal["vllm", "sglang", "llamacpp"]
 ArgValue = str | int | float | bool | None | list[str | int | float] | dict[str, object]
 # also a path segment and part of a container's name, so it begins and ends with what no system trims
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$", max_length=64)]
+# beyond these stands a typing mistake: no night has room for it, and it would take all memory or overflow a clock
+MOST_TOKENS, MOST_USERS, MOST_REQUESTS, DAY_S = 100_000_000, 100_000, 100_000_000, 86_400.0
 _PLACEMENT = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9][A-Za-z0-9_.-]*$")
 
 
@@ -55,10 +57,10 @@ class ModelSpec(Model):
 class NeedleGate(Model):
     """Planted facts that must all be found by this very launch. Three depths by default."""
 
-    context_tokens: int = Field(gt=0)
-    depths: list[Annotated[float, Field(ge=0, le=1)]] = Field([0.1, 0.5, 0.9], min_length=1)
-    max_tokens: int = Field(256, gt=0)
-    max_seconds: float = Field(600, gt=0)
+    context_tokens: int = Field(gt=0, le=MOST_TOKENS)
+    depths: list[Annotated[float, Field(ge=0, le=1)]] = Field([0.1, 0.5, 0.9], min_length=1, max_length=100)
+    max_tokens: int = Field(256, gt=0, le=MOST_TOKENS)
+    max_seconds: float = Field(600, gt=0, le=DAY_S)
     # the same documents in every launch and night; None: new ones each time
     seed: int | None = None
     # stop: an arm that fails is not measured. measure: measure all the same; its cells are unpublishable
@@ -92,8 +94,8 @@ class Gates(Model):
 class ServerLimits(Model):
     """How long the steps around a server may take, in seconds."""
 
-    start_seconds: float = Field(1800, gt=0)
-    stop_seconds: float = Field(60, gt=0)
+    start_seconds: float = Field(1800, gt=0, le=DAY_S)
+    stop_seconds: float = Field(60, gt=0, le=DAY_S)
 
 
 class ArmSpec(Model):
@@ -134,16 +136,18 @@ class WorkloadSpec(Model):
     """What is sent. Closed loop with ``users`` or open loop with ``request_rates``; one cell for each entry."""
 
     dataset: str  # synthetic | sharegpt | path to a ShareGPT-like JSON file
-    prompt_tokens: int | None = Field(None, gt=0)  # synthetic only
-    max_tokens: int = Field(256, gt=0)
-    users: list[Annotated[int, Field(gt=0)]] | None = Field(None, min_length=1)
-    request_rates: list[Annotated[float, Field(gt=0)]] | None = Field(None, min_length=1)  # requests/s
+    prompt_tokens: int | None = Field(None, gt=0, le=MOST_TOKENS)  # synthetic only
+    max_tokens: int = Field(256, gt=0, le=MOST_TOKENS)
+    users: list[Annotated[int, Field(gt=0, le=MOST_USERS)]] | None = Field(None, min_length=1)
+    request_rates: list[Annotated[float, Field(gt=0, le=MOST_USERS)]] | None = Field(None, min_length=1)  # requests/s
     arrivals: Literal["poisson", "constant", "burst"] = "poisson"  # open loop only
-    requests: int | None = Field(None, gt=0)  # of a cell; None: as many as max_seconds allows
-    requests_per_user: int | None = Field(None, gt=0)  # instead of requests: every cell lasts about as long
-    max_seconds: float = Field(900, gt=0)
-    warmup_requests: int | None = Field(None, ge=0)  # None: as many as there are users
-    ramp_seconds: float = Field(0, ge=0)
+    requests: int | None = Field(None, gt=0, le=MOST_REQUESTS)  # of a cell; None: as many as max_seconds allows
+    requests_per_user: int | None = Field(
+        None, gt=0, le=MOST_REQUESTS
+    )  # instead of requests: every cell lasts about as long
+    max_seconds: float = Field(900, gt=0, le=DAY_S)
+    warmup_requests: int | None = Field(None, ge=0, le=MOST_REQUESTS)  # None: as many as there are users
+    ramp_seconds: float = Field(0, ge=0, le=DAY_S)
     endpoint: Literal["chat", "completions"] = "chat"
     ignore_eos: bool = False  # breaks harmony models on the chat endpoint
     temperature: float | None = 0.0
@@ -211,7 +215,7 @@ class CampaignSpec(Model):
     keep_requests_nights: int = Field(30, ge=0, le=36_500)
     sources: list[str] = []  # ids in sources.yaml
     baseline: str | None = None  # the arm that comparisons divide by; None: the first
-    shm_size_gib: float | None = Field(None, gt=0)  # None: host IPC
+    shm_size_gib: float | None = Field(None, gt=0, le=65_536)  # None: host IPC
     tags: list[str] = []
 
     @model_validator(mode="after")

@@ -52,7 +52,6 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         (("housekeeping",), "--max-hours"),
         (("run", "x.yaml"), "--repeats"),
         (("run", "x.yaml"), "--users"),
-        (("plan", "x.yaml"), "--repeats"),
         (IMPORT, "--users"),
         (IMPORT, "--request-rate"),
     ],

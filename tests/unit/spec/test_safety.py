@@ -233,3 +233,23 @@ class TestContext:
         found = stated_context("vllm", {"max-model-len": "1.5k"})
         assert found is not None
         assert found.tokens == 1500
+
+
+@pytest.mark.parametrize(
+    ("written", "field"),
+    [
+        ("dataset: sharegpt, users: [1000000]", "users[0]"),
+        ("dataset: sharegpt, request_rates: [1e300]", "request_rates[0]"),
+        ("dataset: sharegpt, users: [1], max_seconds: 1e300", "max_seconds"),
+        ("dataset: sharegpt, users: [1], ramp_seconds: 1e9", "ramp_seconds"),
+        ("dataset: sharegpt, users: [1], requests: 1000000000000", "requests"),
+        ("dataset: sharegpt, users: [1], requests_per_user: 1000000000000", "requests_per_user"),
+        ("dataset: sharegpt, users: [1], warmup_requests: 1000000000000", "warmup_requests"),
+        ("dataset: sharegpt, users: [1], max_tokens: 1000000000000", "max_tokens"),
+        ("dataset: synthetic, users: [1], prompt_tokens: 1000000000000", "prompt_tokens"),
+    ],
+)
+def test_no_number_is_larger_than_a_night_has_room_for(tmp_path: Path, written: str, field: str) -> None:
+    text = campaign().replace("dataset: sharegpt, users: [1]", written)
+    said = refused(tmp_path, text)
+    assert said.startswith(f"workloads.chat.{field}: must be at most ")
