@@ -65,13 +65,18 @@ class Registry:
 
 @contextmanager
 def running_registry(
-    folder: Path, *, host: str = "127.0.0.1", bind: str | None = None, login: tuple[str, str] | None = None
+    folder: Path,
+    *,
+    host: str = "127.0.0.1",
+    bind: str | None = None,
+    login: tuple[str, str] | None = None,
+    port: int | None = None,
 ) -> Iterator[Registry]:
     """A registry that keeps its data in ``folder``; with ``login`` only that user may use it.
 
     It listens on ``bind`` (default: ``host``), and is named and asked by ``host``.
     """
-    address = f"{host}:{free_port(host)}"
+    address = f"{host}:{port or free_port(host)}"
     auth = ""
     if login:
         import bcrypt

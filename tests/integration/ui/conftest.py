@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,8 @@ from urllib.parse import quote
 
 import pytest
 
+from benchgate.errors import SeedError
+from benchgate.seeding.npm_package import fetch_member
 from benchgate.warehouse.migrate import migrate
 from tests.integration.ui.campaign import write_include
 from tests.integration.ui.server import PASSWORD, AirflowServer
@@ -31,7 +34,8 @@ def airflow() -> Iterator[AirflowServer]:
     require("browser", "engine")
     with tempfile.TemporaryDirectory(prefix="benchgate-ui-") as folder:
         home = Path(folder)
-        server = AirflowServer(home, write_include(home / "include"))
+        server = AirflowServer(home, home / "include")
+        write_include(server.include, server.registry_port)
         warehouse = f"sqlite:///{home / 'warehouse.db'}"
         server.prepare()
         try:
@@ -39,7 +43,7 @@ def airflow() -> Iterator[AirflowServer]:
             load_nights(warehouse, range(NIGHTS))
             load_hostile(warehouse)
             server.start()
-            server.wait(("watched", "secret"))
+            server.wait(("watched", "secret", "asked"))
             yield server
         finally:
             server.stop()
@@ -64,13 +68,50 @@ def screenshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+AXE = "axe-core@4.14.1"
+# what is dark differs in its colours only
+AXE_RULES = {"light": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"], "dark": ["color-contrast"]}
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The source of axe, an accessibility checker, from the npm registry."""
+    target = tmp_path_factory.mktemp("axe") / "axe.min.js"
+    try:
+        fetch_member(AXE, "axe.min.js", target)
+    except SeedError as error:
+        if os.environ.get("BENCHGATE_REQUIRE_ALL") == "1":
+            pytest.fail(f"axe is required here: {error}")
+        pytest.skip(f"no axe: {error}")
+    return target.read_text()
+
+
+def broken_rules(page: Any, axe: str, scheme: str = "light") -> list[str]:
+    """Rules of accessibility that a page breaks, with all its sections open."""
+    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    page.evaluate(axe)
+    result = page.evaluate("rules => axe.run({runOnly: rules})", AXE_RULES[scheme])
+    return [
+        f"{broken['id']}: {node['html'][:150]} {node['failureSummary']}"
+        for broken in result["violations"]
+        for node in broken["nodes"][:3]
+    ]
+
+
 class Complaints(list[str]):
-    """What a page wrote to the console as an error, and exceptions of its scripts."""
+    """What a page wrote to the console as an error, and exceptions of its scripts.
+
+    A browser gives up what it was loading when this machine gets or loses a network, as Docker's are: no page's fault.
+    """
 
     def watch(self, page: Any) -> None:
         """Listen to a page."""
-        page.on("console", lambda message: self.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: self.append(str(error)))
+        page.on("console", lambda message: self._take(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: self._take(str(error)))
+
+    def _take(self, text: str) -> None:
+        if "net::ERR_NETWORK_CHANGED" not in text:
+            self.append(text)
 
 
 Opened = Callable[..., Any]
@@ -104,6 +145,48 @@ def log_in(page: Any, server: AirflowServer, user: str = "admin") -> None:
     page.get_by_label("Password").fill(PASSWORD)
     page.keyboard.press("Enter")
     page.wait_for_url(f"{server.url}/")
+
+
+class Story:
+    """The campaign that the tests start once and follow to its end, and the window in which they do."""
+
+    def __init__(self, server: AirflowServer, page: Any) -> None:
+        self.server, self.page = server, page
+        self.run: str | None = None  # its id, as it stands in an address
+
+    def begun(self) -> str:
+        """The run, whoever started it: a test that runs alone starts it without the form."""
+        if self.run is None:
+            self.run = quote(self.server.begin("watched", {"users": ["1"]}), safe="")
+            self.page.goto(f"{self.server.url}/dags/watched/runs/{self.run}/plugin/benchgate-run")
+        return self.run
+
+
+@pytest.fixture(scope="session")
+def story(airflow: AirflowServer, chromium: Any) -> Iterator[Story]:
+    """One window for the whole story; an error in its console fails the last test that uses it."""
+    context = chromium.new_context(viewport={"width": 1366, "height": 1000})
+    context.set_default_timeout(PATIENCE_MS)
+    page = context.new_page()
+    complaints = Complaints()
+    log_in(page, airflow)
+    complaints.watch(page)
+    yield Story(airflow, page)
+    context.close()
+    assert complaints == []
+
+
+def until(done: Callable[[], bool], what: str, patience_s: float = 180.0) -> None:
+    """Wait until something is so.
+
+    Raises:
+        AssertionError: it is not, after ``patience_s``.
+    """
+    deadline = time.monotonic() + patience_s
+    while not done():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"no {what} within {patience_s:.0f} s")
+        time.sleep(0.5)
 
 
 def run_path(number: int, campaign: str = "kernels") -> str:

@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchgate.errors import SeedError
-from benchgate.seeding.npm_package import fetch_member
-from tests.integration.ui.conftest import NIGHTS, SIZES, Opened, pages_of_a_night, run_path
+from tests.integration.ui.conftest import AXE_RULES, NIGHTS, SIZES, Opened, broken_rules, pages_of_a_night, run_path
 from tests.integration.ui.server import AirflowServer
 from tests.unit.pages.hostile import CAMPAIGN, RUN_ID, hostile_bundle
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-AXE = "axe-core@4.14.1"
 PAGES = pages_of_a_night(4)  # a night with a refused launch, a failed one, and published ones
-
-
-@pytest.fixture(scope="session")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The source of axe, an accessibility checker, from the npm registry."""
-    target = tmp_path_factory.mktemp("axe") / "axe.min.js"
-    try:
-        fetch_member(AXE, "axe.min.js", target)
-    except SeedError as error:
-        if os.environ.get("BENCHGATE_REQUIRE_ALL") == "1":
-            pytest.fail(f"axe is required here: {error}")
-        pytest.skip(f"no axe: {error}")
-    return target.read_text()
 
 
 @pytest.mark.parametrize("size", list(SIZES))
@@ -44,24 +27,13 @@ def test_every_page_fits_every_size(airflow: AirflowServer, opened: Opened, scre
             assert wide[0] <= wide[1], f"{name} scrolls sideways: {wide}"
 
 
-# what is dark differs in its colours only
-RULES = {"light": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"], "dark": ["color-contrast"]}
-
-
-@pytest.mark.parametrize("scheme", list(RULES))
+@pytest.mark.parametrize("scheme", list(AXE_RULES))
 def test_no_page_breaks_a_rule_of_accessibility(airflow: AirflowServer, opened: Opened, axe: str, scheme: str) -> None:
     found = {}
     with opened(size="laptop", scheme=scheme) as page:
         for name, address in PAGES.items():
             page.goto(airflow.url + address)
-            page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
-            page.evaluate(axe)
-            result = page.evaluate("rules => axe.run({runOnly: rules})", RULES[scheme])
-            found[name] = [
-                f"{broken['id']}: {node['html'][:150]} {node['failureSummary']}"
-                for broken in result["violations"]
-                for node in broken["nodes"][:3]
-            ]
+            found[name] = broken_rules(page, axe, scheme)
 
     assert {name: broken for name, broken in found.items() if broken} == {}
 
