@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from benchgate.analysis.findings import IMPROVED, PASS, REGRESSED, RegressionFinding
+from benchgate.analysis.findings import IMPROVED, PASS, REGRESSED, RegressionFinding, context_words
 from benchgate.analysis.levels import Level
 from benchgate.analysis.measures import BY_NAME
 from benchgate.analysis.reference import ReferenceCell
@@ -19,6 +20,8 @@ AGAINST_USERS = ("decode_tok_s", "prefill_tok_s", "ttft_p50_ms", "tpot_p50_ms")
 LOG_RATIO = 20.0  # values that span more than this are drawn on a log axis
 TREND_METRICS = ("decode_tok_s", "ttft_p50_ms", "tpot_p50_ms", "prefill_tok_s")
 MOST_TRENDS = 24
+MOST_NAMED = 6  # lines that can be told apart; of more arms the best and the worst are named, the others are grey
+BEST_NAMED = 3
 MOST_NIGHT_LABELS = 7
 
 
@@ -50,6 +53,10 @@ def _load_chart(workload: str, metric: str, rows: Sequence[Level], stated: Seque
         Series(arm if basis == "published" else f"{arm} (refused)", tuple(points), faint=basis != "published")
         for (arm, basis), points in lines.items()
     ]
+    ranked = _ranked(series, best_first=measure.better == "higher")
+    if len(series) > MOST_NAMED:
+        named = {one.name for one in [*ranked[:BEST_NAMED], *ranked[BEST_NAMED - MOST_NAMED :]]}
+        series = [one if one.name in named else replace(one, quiet=True) for one in series]
     for source in dict.fromkeys((cell.source, cell.arm) for cell in stated):
         points = [
             Point(float(cell.users), cell.values[metric], note=f"{number(cell.values[metric])} {measure.unit}, one run")
@@ -62,13 +69,32 @@ def _load_chart(workload: str, metric: str, rows: Sequence[Level], stated: Seque
     return Chart(
         key=f"load-{slug(workload)}-{metric}",
         title=f"{measure.title}: {workload}",
-        description=f"{measure.title} in {measure.unit} at each load, a line for each arm; the numbers are in a table.",
+        description=_in_words(
+            ranked, f"{measure.title} in {measure.unit} at each load, a line for each arm", measure.unit
+        ),
         x_label="users" if closed else "requests/s",
         y_label=measure.unit,
         series=tuple(series),
         log_x=bool(xs) and xs[0] > 0 and xs[-1] / xs[0] >= 8,
         log_y=bool(ys) and min(ys) > 0 and max(ys) / min(ys) >= LOG_RATIO,
         x_ticks=tuple((x, f"{x:g}") for x in xs) if len(xs) <= 8 else None,
+    )
+
+
+def _ranked(series: Sequence[Series], *, best_first: bool) -> list[Series]:
+    """By what they do at their highest load."""
+    return sorted(series, key=lambda one: max(one.points, key=lambda p: p.x).y, reverse=best_first)
+
+
+def _in_words(ranked: Sequence[Series], what: str, unit: str) -> str:
+    """The text alternative: who is best and who is worst at the highest load, and where all numbers are."""
+    if len(ranked) < 2:
+        return f"{what}; the numbers are in the table of levels."
+    best, worst = (max(one.points, key=lambda p: p.x) for one in (ranked[0], ranked[-1]))
+    quiet = f" Of {len(ranked)} arms the best and the worst are named." if len(ranked) > MOST_NAMED else ""
+    return (
+        f"{what}. At {best.x:g} the best is {ranked[0].name} with {number(best.y)} {unit}, at {worst.x:g} the worst is "
+        f"{ranked[-1].name} with {number(worst.y)} {unit}.{quiet} All numbers are in the table of levels."
     )
 
 
@@ -110,6 +136,16 @@ def _finding_key(finding: RegressionFinding) -> tuple[object, ...]:
     )
 
 
+def _trend_words(one: NightlySeries, marks: Sequence[Mark]) -> str:
+    """The text alternative of a trend: its ends and what is marked."""
+    first, last, unit = one.nights[0], one.nights[-1], one.measure.unit
+    said = "; ".join(mark.text for mark in marks) if marks else "no change of level"
+    return (
+        f"One point a night, {len(one.nights)} nights: {number(first.value)} {unit} on {first.night[:10]}, "
+        f"{number(last.value)} {unit} on {last.night[:10]}. Marked by vertical lines: {said}."
+    )
+
+
 def _trend_chart(one: NightlySeries, finding: RegressionFinding | None) -> Chart:
     points = tuple(
         Point(float(i), night.value, note=f"{night.night[:10]}: {number(night.value)} {one.measure.unit}")
@@ -122,12 +158,12 @@ def _trend_chart(one: NightlySeries, finding: RegressionFinding | None) -> Chart
             marks = [mark for mark in marks if abs(mark.x - index) > 2]
             marks.append(Mark(float(index), f"{finding.answer} {one.nights[index].night[:10]}", finding.answer.lower()))
     every = max(1, -(-len(points) // MOST_NIGHT_LABELS))
-    where = f"{one.arm} on {one.placement}, {one.workload}, {one.users or one.request_rate}"
+    where = f"{one.arm} on {one.placement}, {context_words(one.workload, one.users, one.request_rate)}"
     return Chart(
         key=f"trend-{slug(one.arm)}-{slug(one.placement)}-{slug(one.workload)}-{one.users}-{one.request_rate}-"
         f"{one.measure.name}",
-        title=f"{one.measure.title}: {where} {'users' if one.users is not None else 'requests/s'}",
-        description=f"One point a night, {len(points)} nights; vertical lines mark changes of level.",
+        title=f"{one.measure.title}: {where}",
+        description=_trend_words(one, marks),
         x_label="night",
         y_label=one.measure.unit,
         series=(Series(one.arm, points),),

@@ -31,11 +31,15 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """A named line. ``faint`` draws points without a line (what a gate refused, what a source states)."""
+    """A named line. ``faint`` draws points without a line (what a gate refused, what a source states).
+
+    ``quiet`` draws a thin grey line: one of many, named on hovering and not in the legend.
+    """
 
     name: str
     points: tuple[Point, ...]
     faint: bool = False
+    quiet: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,8 @@ def draw(chart: Chart) -> str:
     points = [point for series in chart.series for point in series.points]
     xs = fit([p.x for p in points] + [m.x for m in chart.marks], LEFT, WIDTH - RIGHT, log=chart.log_x)
     rows = _mark_rows(chart.marks, xs)
-    top = TOP + LEGEND_LINE * (len(_legend_lines(chart.series)) + max(rows, default=-1) + 1)
+    named = [series for series in chart.series if not series.quiet]
+    top = TOP + LEGEND_LINE * (len(_legend_lines(named)) + max(rows, default=-1) + 1)
     ys = fit(_heights(points), HEIGHT - BOTTOM, top, log=chart.log_y, from_zero=not chart.log_y and not chart.marks)
     key = escape(chart.key, quote=True)
     parts = [
@@ -76,8 +81,9 @@ def draw(chart: Chart) -> str:
         f'<title id="{key}-t">{escape(chart.title)}</title><desc id="{key}-d">{escape(chart.description)}</desc>',
         *_axes(chart, xs, ys, top),
         *(_mark(mark, xs, top, row) for mark, row in zip(chart.marks, rows, strict=True)),
-        *(_line(series, index, xs, ys) for index, series in enumerate(chart.series)),
-        *_legend(chart.series),
+        *(_line(series, 0, xs, ys) for series in chart.series if series.quiet),
+        *(_line(series, index, xs, ys) for index, series in enumerate(named)),
+        *_legend(named),
         "</svg>",
     ]
     return "".join(parts)
@@ -126,6 +132,11 @@ def _axes(chart: Chart, xs: Scale, ys: Scale, top: float) -> list[str]:
 
 def _line(series: Series, index: int, xs: Scale, ys: Scale) -> str:
     points = sorted(series.points, key=lambda point: point.x)
+    if series.quiet:
+        path = " ".join(f"{xs(p.x):.1f},{ys(p.y):.1f}" for p in points)
+        notes = "; ".join(f"{p.x:g}: {p.note}" for p in points if p.note)
+        title = escape(f"{series.name}: {notes}")
+        return f'<polyline class="line quiet" points="{path}"><title>{title}</title></polyline>'
     parts = [f'<g class="s{index % SERIES_COLOURS}{" faint" if series.faint else ""}">']
     if len(points) > 1 and not series.faint:
         path = " ".join(f"{xs(p.x):.1f},{ys(p.y):.1f}" for p in points)

@@ -6,8 +6,12 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchgate.analysis.levels import Level
+from benchgate.analysis.regression import judge_night
+from benchgate.report.charts import load_charts, trend_charts
 from benchgate.report.scales import fit, label
 from benchgate.report.svg import Chart, Mark, Point, Series, draw
+from tests.unit.analysis.nights import series
 
 
 def chart(*series: Series, **other: object) -> Chart:
@@ -67,3 +71,34 @@ def test_a_chart_without_points_is_still_an_image() -> None:
 
 def test_tick_labels_are_short() -> None:
     assert [label(v) for v in (0, 0.05, 13.6, 4379, 16055, 2.61e6)] == ["0", "0.05", "13.6", "4379", "16.1k", "2.61M"]
+
+
+def test_of_many_arms_only_the_best_and_the_worst_are_named_and_the_others_are_grey() -> None:
+    made = [
+        Level(
+            f"arm-{i:02d}", "chat", users, None, "decode_tok_s", "published", 100.0 * i + users, None, None, 1, (), None
+        )
+        for i in range(1, 21)
+        for users in (1, 64)
+    ]
+
+    [chart] = load_charts(made)
+    text = draw(chart)
+
+    assert [one.name for one in chart.series if not one.quiet] == [
+        *("arm-01", "arm-02", "arm-03"),
+        *("arm-18", "arm-19", "arm-20"),
+    ]
+    assert text.count('class="line quiet"') == 14
+    assert "arm-10: 1: 1,001 tok/s, one run; 64: 1,064 tok/s, one run" in text
+    assert "At 64 the best is arm-20 with 2,064 tok/s, at 64 the worst is arm-01 with 164 tok/s." in chart.description
+
+
+def test_a_trend_says_in_words_what_its_lines_show() -> None:
+    values = [1000.0] * 12 + [800.0] * 12
+    one = series(values)
+
+    [chart] = trend_charts([one], judge_night([one.until(14)]))
+
+    assert "24 nights: 1,000 tok/s on 2026-01-01, 800 tok/s on 2026-01-24" in chart.description
+    assert "REGRESSED 2026-01-13" in chart.description
