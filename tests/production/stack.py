@@ -78,6 +78,7 @@ class Stack:
         (self.folder / ".env").write_text("\n".join(lines) + "\n")
         self.settings = dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
         (self.folder / ".env.airflow").write_text(
+            "BENCHGATE_WORKER_FOLDERS=/models\n"
             "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL=5\nAIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL=5\n"
             "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL=5\n"
         )
