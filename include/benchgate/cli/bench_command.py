@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import json
-import math
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from benchgate.cli.bench_options import API_KEY, api_key_of, ca_file_of, extra_body_of, goodput_limits, processes_of
+from benchgate.cli.bench_table import describe
 from benchgate.cli.options import number, whole, whole_file
 from benchgate.client.config import ARRIVALS, ENDPOINTS, EXIT_NOTHING_SUCCEEDED, PROBES, BenchConfig, OptionError
 
 if TYPE_CHECKING:
     from benchgate.client.bench import BenchResult
     from benchgate.metrics.goodput import Limits
-    from benchgate.records import CellSummary, Percentiles
+    from benchgate.records import CellSummary
 
 EXIT_BAD_OPTION = 2
-API_KEY = "OPENAI_API_KEY"
 MOST_USERS, MOST_TOKENS = 100_000, 100_000_000  # beyond these stands a typing mistake that would take all memory
 
 
@@ -145,32 +144,6 @@ def _nothing_succeeded(summary: CellSummary) -> str | None:
     return f"none of {summary.errors} requests succeeded{why}"
 
 
-def api_key_of(name: str | None) -> str | None:
-    """The API key in the variable ``name``; in the usual one when no name is given, where it may be missing.
-
-    Raises:
-        OptionError: the named variable is not set, or holds what no header can carry.
-    """
-    key = os.environ.get(name or API_KEY) or None
-    if name is not None and key is None:
-        raise OptionError(f"--api-key-env {name}: that variable is not set", remedy=f"export {name}=..")
-    if key is not None and not all(" " < character < "\x7f" for character in key):
-        raise OptionError(
-            f"the API key in {name or API_KEY} holds blanks, line ends or other than ASCII", remedy="set the key alone"
-        )
-    return key
-
-
-def _ca_file(args: argparse.Namespace) -> str | None:
-    if args.ca_file is None:
-        return None
-    if not Path(args.ca_file).is_file():
-        raise OptionError(f"--ca-file {args.ca_file}: there is no such file")
-    if not args.base_url.lower().startswith("https://"):
-        raise OptionError("--ca-file is for https, and --base-url is not", remedy="leave it out, or write https://")
-    return str(args.ca_file)
-
-
 def config_of(args: argparse.Namespace) -> BenchConfig:
     """The configuration that the options describe.
 
@@ -197,70 +170,17 @@ def config_of(args: argparse.Namespace) -> BenchConfig:
         warmup=args.warmup,
         timeout_s=args.timeout,
         idle_timeout_s=args.idle_timeout,
-        processes=_processes(args.processes),
+        processes=processes_of(args.processes),
         ignore_eos=args.ignore_eos,
         temperature=None if args.temperature < 0 else args.temperature,
-        extra_body=_extra_body(args.extra_body),
+        extra_body=extra_body_of(args.extra_body),
         stop_on_error_rate=args.stop_on_error_rate,
         tokenizer=args.tokenizer,
         api_key=api_key_of(args.api_key_env),
-        ca_file=_ca_file(args),
+        ca_file=ca_file_of(args),
         probe=args.probe,
         allow_truncated=args.allow_truncated,
     )
-
-
-def _processes(text: str) -> int | None:
-    if text == "auto":
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        raise OptionError(f"--processes must be a number or auto, not {text!r}") from None
-
-
-def _extra_body(text: str | None) -> dict[str, object]:
-    if text is None:
-        return {}
-    try:
-        value: Any = json.loads(text, parse_constant=_no_constant)
-    except ValueError as error:
-        raise OptionError(f"--extra-body is no JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise OptionError("--extra-body must be a JSON object", remedy='like {"top_p": 0.9}')
-    return value
-
-
-def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is not allowed in JSON")
-
-
-def goodput_limits(text: str | None) -> Limits | None:
-    """``ttft:200,tpot:50`` as limits in ms.
-
-    Raises:
-        OptionError: another form, or an unknown metric.
-    """
-    if text is None:
-        return None
-    from benchgate.metrics.goodput import Limits
-
-    values: dict[str, float] = {}
-    for part in text.replace(" ", ",").split(","):
-        if not part:
-            continue
-        name, _, limit = part.partition(":")
-        name = {"e2el": "e2e"}.get(name, name)
-        try:
-            value = float(limit)
-        except ValueError:
-            value = 0.0
-        if name not in ("ttft", "tpot", "e2e") or not 0 < value < math.inf:
-            raise OptionError(f"--goodput {part!r} is no limit", remedy="write ttft:200,tpot:50,e2e:5000 in ms")
-        values[f"{name}_ms"] = value
-    if not values:
-        raise OptionError("--goodput names no limit", remedy="write ttft:200,tpot:50,e2e:5000 in ms")
-    return Limits(**values)
 
 
 def _output_folder(text: str | None) -> Path | None:
@@ -314,42 +234,3 @@ def _write(folder: Path, result: BenchResult, summary: CellSummary) -> None:
         write_requests(aside, result.records, result.facts)
     with whole_file(folder / "summary.json") as aside:
         aside.write_text(summary.model_dump_json(indent=1) + "\n")
-
-
-def describe(summary: CellSummary) -> str:
-    """The summary as people read it: unknown is a dash, never 0."""
-    lines = [
-        f"requests   {summary.completed} completed, {summary.errors} errors, {summary.cut_off} cut off"
-        + ("" if summary.stopped_by == "requests" else f"; stopped by {summary.stopped_by}"),
-        f"tokens     {_number(summary.prompt_tokens)} prompt, {_number(summary.completion_tokens)} completion "
-        f"({summary.token_count_source}) in {summary.duration_s:.2f} s",
-        f"prefill    {_number(summary.prefill_tok_s, 1)} tok/s",
-        f"decode     {_number(summary.decode_tok_s, 1)} tok/s"
-        + ("" if summary.steady_decode_tok_s is None else f"  (all users busy: {summary.steady_decode_tok_s:,.1f})"),
-    ]
-    if summary.goodput is not None:
-        lines.append(f"goodput    {summary.goodput:.1%}")
-    lines.append(f"{'ms':<10} {'p50':>10} {'p90':>10} {'p95':>10} {'p99':>10} {'mean':>10} {'n':>8}")
-    for name in ("ttft", "ttfv", "tpot", "itl", "e2e", "queue"):
-        lines.append(f"{name:<10} {_row(getattr(summary, f'{name}_ms'))}")
-    reason = f": {summary.latency_reason}" if summary.latency_reason else ""
-    lines.append(f"latencies  {summary.latency_verdict}{reason}")
-    if summary.warm_verdict == "not_warm":
-        lines.append(f"not warm   {summary.warm_reason}")
-    for group in summary.error_groups:
-        near = f", {group.near_cap} near the cap" if group.near_cap else ""
-        lines.append(f"error      {group.kind} x {group.count}{near}: {group.sample}")
-    lines += [f"note       {note}" for note in summary.notes]
-    return "\n".join(lines)
-
-
-def _row(values: Percentiles | None) -> str:
-    if values is None:
-        return " ".join(["         -"] * 5 + ["       -"])
-    numbers = (values.p50, values.p90, values.p95, values.p99, values.mean)
-    shown = ("         -" if number is None else f"{number:10.2f}" for number in numbers)
-    return " ".join(shown) + ("       -" if values.n is None else f" {values.n:8d}")
-
-
-def _number(value: float | None, digits: int = 0) -> str:
-    return "-" if value is None else f"{value:,.{digits}f}"

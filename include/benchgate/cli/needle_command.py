@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     """0 when every needle was found, 1 otherwise."""
     import requests
 
-    from benchgate.cli.bench_command import api_key_of
+    from benchgate.cli.bench_options import api_key_of
     from benchgate.client.wire.target import parse_target
     from benchgate.errors import BenchgateError
     from benchgate.needle.check import NeedleRequest, run_needle_check

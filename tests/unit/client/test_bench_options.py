@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from benchgate import cli
-from benchgate.cli.bench_command import describe, goodput_limits
+from benchgate.cli.bench_options import goodput_limits
+from benchgate.cli.bench_table import describe
 from benchgate.client.config import OptionError
 from benchgate.metrics.goodput import Limits
 from benchgate.metrics.summary import summarise
