@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,8 @@ _LOCAL = ("", "file", "local")
 _S3 = ("s3://", "s3a://")
 # Times that a store which does not answer is asked, with growing pauses: enough for one that restarts.
 _ATTEMPTS = 6
+_CUT_READS = ("FlexibleChecksumError", "ClientPayloadError", "IncompleteReadError")  # of botocore and aiohttp
+_READ_AGAIN_AFTER_S = (0.05, 0.2, 0.5, 1.0)
 _CREDENTIALS = (
     "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or a profile or role) for every component, and AWS_ENDPOINT_URL "
     "for a store that is not Amazon's"
@@ -94,10 +97,23 @@ def read_bytes(target: UPath) -> bytes | None:
     """The content of a file of the store; None when it was never written."""
     with _told(target):
         try:
-            return bytes(target.read_bytes())
+            return _whole(target)
         except FileNotFoundError as error:
             _refuse_missing_bucket(target, error)
             return None
+
+
+def _whole(target: UPath) -> bytes:
+    """What a file holds. Amazon's store shows an object whole, the old one or the new one; others replace it in place,
+    and whoever reads at that moment gets bytes that are not those of its checksum: such a read is done again."""
+    for pause_s in _READ_AGAIN_AFTER_S:
+        try:
+            return bytes(target.read_bytes())
+        except Exception as error:
+            if type(error).__name__ not in _CUT_READS:
+                raise
+            time.sleep(pause_s)
+    return bytes(target.read_bytes())
 
 
 class RunStore:
