@@ -16,7 +16,7 @@ from benchgate.secrets import MASK, mask
 
 RawLine = str | bytes | tuple[int, bytes]  # a tuple brings its own line number (see number_lines)
 MAX_LINE_BYTES = 65536  # longer lines are read in pieces that share a line number, so that memory stays flat
-MAX_TEXT_CHARS = 16384  # of a line, looked at closely; engines' longest (their whole configuration) have about 6,000
+MAX_TEXT_CHARS = 32768  # of a line, looked at closely; engines' longest (their whole configuration) have about 20,000
 MAX_EVIDENCE_CHARS = 500
 
 # Colours and cursor movements (CSI), window titles (OSC), and the remaining two-byte escapes.

@@ -18,6 +18,11 @@ TOTAL = "max_total_num_tokens"  # what the scheduler may hand out
 POOL = "allocated_pool_tokens"  # the pool's own line; a model with a sliding window has one pool for each kind of layer
 
 
+def argument(name: str, value: str = r"'?(\w+)") -> str:
+    """A start argument in the line that shows them all: ``NAME='x'`` up to 0.5.16, ``'NAME': 'x'`` later."""
+    return rf"(?<!\w){name}(?:=|': ){value}"
+
+
 def _kernel(match: re.Match[str]) -> str | None:
     name = match.group(1).strip()
     return None if name in ("auto", "None") else moe_kernel_or_name(re.sub(r"triton_kernels?", "triton", name))
@@ -46,9 +51,9 @@ _MOE = (
     Fact("moe_kernel", "auto set moe_runner_backend", r"auto set moe_runner_backend=`(\w+)`", _kernel, _CHOSEN, Keep.LAST),
     # Use flashinfer_trtllm as MoE runner backend on sm100 for DeepseekV3ForCausalLM
     Fact("moe_kernel", "oE runner backend", r"[Uu]s(?:e|ing) (\w+) as MoE runner backend", _kernel, _CHOSEN, Keep.LAST),
-    Fact("moe_kernel", "moe_runner_backend=", r"(?<!server_args=)(?<!speculative_)\bmoe_runner_backend='?(\w+)", _kernel, _ASKED, Keep.LAST),
+    Fact("moe_kernel", "moe_runner_backend", argument("moe_runner_backend"), _kernel, _ASKED, Keep.LAST),
     Fact("moe_kernel", "MOE_RUNNER_BACKEND is not initialized", r"(?<!SPECULATIVE_)MOE_RUNNER_BACKEND is not initialized, using (\w+) backend", _kernel, _ASKED, Keep.LAST),
-    Fact("moe_kernel_requested", "moe_runner_backend=", r"server_args=.{0,16000}?\bmoe_runner_backend='(\w+)'", as_text),
+    Fact("moe_kernel_requested", "server_args=", rf"server_args=.*?{argument('moe_runner_backend')}", as_text),
 )  # fmt: skip
 
 _ATTENTION = (
@@ -63,7 +68,7 @@ _ATTENTION = (
     Fact("attention_backend", "--attention-backend", r"Overriding --attention-backend \S+ -> '(\w+)'", _attention, _CHOSEN, Keep.LAST),
     Fact("attention_backend", "AMX attention backend", r"Intel AMX attention backend is enabled", lambda _: "intel_amx", _CHOSEN, Keep.LAST),
     Fact("attention_backend", "Setting attention backend to", r"Setting attention backend to (\w+)", _attention, _BOUND, Keep.LAST),
-    Fact("attention_backend", "attention_backend=", r"(?<![\w])(?<!draft runner\. )attention_backend='?(\w+)", _attention, _ASKED, Keep.LAST),
+    Fact("attention_backend", "attention_backend", rf"(?<!draft runner\. ){argument('attention_backend')}", _attention, _ASKED, Keep.LAST),
 )  # fmt: skip
 
 _POOL = (
@@ -96,10 +101,10 @@ _START = (
     # one line for each kind of graph (prefill, decode) from 0.5.16 on: they add up; a draft model's graphs are another's
     Fact("graph_capture_seconds", "graph end", rf"{_GRAPHS} (?:Time elapsed: |elapsed=|bs=.{{0,800}}?, elapsed=)([\d.]+) s", as_float, 10, Keep.SUM, Ranks.LARGEST),
     Fact("graph_capture_gib", "graph end", rf"{_GRAPHS} .{{0,900}}?mem usage=([\d.]+) ?GB", as_float, 0, Keep.SUM, Ranks.LARGEST),
-    Fact("served_model", "served_model_name=", r"\bserved_model_name='([^']+)'", as_text),
-    Fact("tensor_parallel_size", "tp_size=", r"\btp_size=(\d+)", first_number),
-    Fact("data_parallel_size", "dp_size=", r"(?<![\w])dp_size=(\d+)", first_number),
-    Fact("speculative_method", "speculative_algorithm=", r"\bspeculative_algorithm='(\w+)'", as_text),
+    Fact("served_model", "served_model_name", argument("served_model_name", r"'([^']+)'"), as_text),
+    Fact("tensor_parallel_size", "tp_size", argument("tp_size", r"(\d+)"), first_number),
+    Fact("data_parallel_size", "dp_size", argument("dp_size", r"(\d+)"), first_number),
+    Fact("speculative_method", "speculative_algorithm", argument("speculative_algorithm", r"'(\w+)'"), as_text),
 )  # fmt: skip
 
 _KV = "raise mem-fraction-static, lower context-length, or use more GPUs"
