@@ -51,7 +51,6 @@ _MOE = (
     Fact("moe_kernel", "auto set moe_runner_backend", r"auto set moe_runner_backend=`(\w+)`", _kernel, _CHOSEN, Keep.LAST),
     # Use flashinfer_trtllm as MoE runner backend on sm100 for DeepseekV3ForCausalLM
     Fact("moe_kernel", "oE runner backend", r"[Uu]s(?:e|ing) (\w+) as MoE runner backend", _kernel, _CHOSEN, Keep.LAST),
-    Fact("moe_kernel", "moe_runner_backend", argument("moe_runner_backend"), _kernel, _ASKED, Keep.LAST),
     Fact("moe_kernel", "MOE_RUNNER_BACKEND is not initialized", r"(?<!SPECULATIVE_)MOE_RUNNER_BACKEND is not initialized, using (\w+) backend", _kernel, _ASKED, Keep.LAST),
     Fact("moe_kernel_requested", "server_args=", rf"server_args=.*?{argument('moe_runner_backend')}", as_text),
 )  # fmt: skip
@@ -154,9 +153,9 @@ def finish(seen: Sightings, warnings: list[Evidence]) -> None:
         if wanted != kernel.value:
             text = f"--moe-runner-backend {asked.value} was requested and the log shows {kernel.value}: {kernel.evidence.text}"
             warnings.append(Evidence(line=kernel.evidence.line, text=text))
-    if kernel and kernel.precedence == _ASKED:
-        text = f"the MoE kernel is only the start argument, no line says that it was bound: {kernel.evidence.text}"
-        warnings.append(Evidence(line=kernel.evidence.line, text=text))
+    if asked and kernel is None and asked.value not in ("auto", "None"):
+        text = f"--moe-runner-backend {asked.value} was asked for, and no line says which kernel was bound"
+        warnings.append(Evidence(line=asked.evidence.line, text=text))
 
 
 def _weights(seen: Sightings) -> None:

@@ -121,7 +121,7 @@ SGLANG_STARTS = {
         """[2026-11-20 10:00:00] server_args={'model_path': 'openai/gpt-oss-20b', 'api_key': 'sk-notforthelog', 'tp_size': 4, 'moe_dense_tp_size': None, 'dp_size': 2, 'served_model_name': 'openai/gpt-oss-20b', 'speculative_attention_mode': 'prefill', 'decode_attention_backend': None, 'attention_backend': 'fa3', 'speculative_algorithm': 'EAGLE3', 'speculative_moe_runner_backend': 'cutlass', 'moe_runner_backend': 'marlin'}
 [2026-11-20 10:00:30 DP0 TP0] max_total_num_tokens=1000, chunked_prefill_size=8192, max_prefill_tokens=16384, max_running_requests=32, context_len=65536, available_gpu_mem=9.00 GB
 [2026-11-20 10:00:30 DP1 TP0] max_total_num_tokens=1100, chunked_prefill_size=8192, max_prefill_tokens=16384, max_running_requests=32, context_len=65536, available_gpu_mem=9.00 GB""",
-        {"tensor_parallel_size": 4, "data_parallel_size": 2, "served_model": "openai/gpt-oss-20b", "attention_backend": "fa3", "moe_kernel": "marlin", "moe_kernel_requested": "marlin", "speculative_method": "EAGLE3", "kv_tokens": 2100, "kv_ranks": 2},
+        {"tensor_parallel_size": 4, "data_parallel_size": 2, "served_model": "openai/gpt-oss-20b", "attention_backend": "fa3", "moe_kernel": None, "moe_kernel_requested": "marlin", "speculative_method": "EAGLE3", "kv_tokens": 2100, "kv_ranks": 2},
     ),
     "0.5.23, graphs for prefill and decode, a pool that is sized after them, and a drafter": (
         """[2026-11-20 10:00:00] server_args=ServerArgs(model_path='x', tp_size=4, dp_size=1, attention_backend='fa3', moe_runner_backend='auto')
