@@ -18,22 +18,18 @@ from pydantic import ValidationError
 from upath import UPath
 
 from benchgate import secrets, settings
+from benchgate.artifact_errors import CREDENTIALS, is_local, refuse_missing_bucket, told
 from benchgate.errors import ArtifactError, DamagedArtifact
 from benchgate.names import slug
 from benchgate.records import Record
 
 R = TypeVar("R", bound=Record)
 
-_LOCAL = ("", "file", "local")
 _S3 = ("s3://", "s3a://")
 # Times that a store which does not answer is asked, with growing pauses: enough for one that restarts.
 _ATTEMPTS = 6
 _CUT_READS = ("FlexibleChecksumError", "ClientPayloadError", "IncompleteReadError")  # of botocore and aiohttp
 _READ_AGAIN_AFTER_S = (0.05, 0.2, 0.5, 1.0)
-_CREDENTIALS = (
-    "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or a profile or role) for every component, and AWS_ENDPOINT_URL "
-    "for a store that is not Amazon's"
-)
 
 
 def _s3_options() -> dict[str, Any]:
@@ -61,7 +57,7 @@ def artifacts_root(url: str | None = None) -> UPath:
     if "@" in text.partition("://")[2].partition("/")[0]:
         raise ArtifactError(
             f"the artifact store URL {secrets.mask(text)} holds credentials, which logs and pages would show",
-            remedy="leave them out: " + _CREDENTIALS,
+            remedy="leave them out: " + CREDENTIALS,
         )
     try:
         return UPath(text, **(_s3_options() if text.startswith(_S3) else {}))
@@ -72,15 +68,10 @@ def artifacts_root(url: str | None = None) -> UPath:
         ) from None
 
 
-def is_local(target: UPath) -> bool:
-    """Whether a path of the store is a file of this machine."""
-    return target.protocol in _LOCAL
-
-
 def all_runs(url: str | None = None) -> Iterator[RunStore]:
     """Every folder of the artifact store, by name. Not every one need be a run."""
     root = artifacts_root(url)
-    with _told(root):
+    with told(root):
         try:
             names = sorted({folder.name for folder in root.iterdir()})
         except FileNotFoundError:
@@ -95,11 +86,11 @@ def all_runs(url: str | None = None) -> Iterator[RunStore]:
 
 def read_bytes(target: UPath) -> bytes | None:
     """The content of a file of the store; None when it was never written."""
-    with _told(target):
+    with told(target):
         try:
             return _whole(target)
         except FileNotFoundError as error:
-            _refuse_missing_bucket(target, error)
+            refuse_missing_bucket(target, error)
             return None
 
 
@@ -144,7 +135,7 @@ class RunStore:
 
     def write_bytes(self, target: UPath, data: bytes) -> None:
         """Like :meth:`write_text`, for bytes. Object stores replace a whole object at once by themselves."""
-        with _told(target):
+        with told(target):
             if is_local(target):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 aside = Path(f"{target.path}.part")
@@ -206,29 +197,29 @@ class RunStore:
     @contextmanager
     def opened(self, target: UPath) -> Iterator[IO[bytes]]:
         """A file to read as a stream. Raises FileNotFoundError when it was never written."""
-        with _told(target):
+        with told(target):
             try:
                 file = target.open("rb")
             except FileNotFoundError as error:
-                _refuse_missing_bucket(target, error)
+                refuse_missing_bucket(target, error)
                 raise
         with file:
             yield file
 
     def exists(self, target: UPath) -> bool:
         """Whether a file was written."""
-        with _told(target):
+        with told(target):
             return bool(target.exists())
 
     def find(self, name: str, *parts: str) -> list[UPath]:
         """Every file called ``name`` below a folder of the run; none when there is no such folder."""
-        with _told(self.root):
+        with told(self.root):
             folder = self.path(*parts)
             return list(folder.glob(f"**/{name}")) if folder.exists() else []
 
     def size(self, target: UPath) -> int:
         """Bytes of a file; 0 when it is gone."""
-        with _told(target):
+        with told(target):
             try:
                 return int(target.stat().st_size)
             except FileNotFoundError:
@@ -236,7 +227,7 @@ class RunStore:
 
     def remove(self, target: UPath) -> None:
         """Remove a file; it may be gone already."""
-        with _told(target):
+        with told(target):
             target.unlink(missing_ok=True)
 
     def write_json(self, target: UPath, value: object) -> None:
@@ -250,63 +241,3 @@ class RunStore:
     def _named(self, target: UPath) -> str:
         """A file as a person finds it: its path within the run."""
         return str(target.path).removeprefix(f"{self.root.path}").lstrip("/")
-
-
-def _refuse_missing_bucket(target: UPath, error: FileNotFoundError) -> None:
-    """A bucket that is not there is no file that was never written: nothing can ever be read or kept."""
-    if _code(error) == "NoSuchBucket":
-        raise _no_bucket(target) from None
-
-
-def _no_bucket(target: UPath) -> ArtifactError:
-    bucket = str(target.path).partition("/")[0]
-    return ArtifactError(
-        f"the artifact store has no bucket {bucket}", remedy="create it, or correct BENCHGATE_ARTIFACTS"
-    )
-
-
-def _code(error: BaseException) -> str | None:
-    """The S3 error code behind an exception of s3fs."""
-    cause = error.__cause__
-    response = getattr(cause, "response", None)
-    return response.get("Error", {}).get("Code") if isinstance(response, dict) else None
-
-
-@contextmanager
-def _told(target: UPath) -> Iterator[None]:
-    """Failures of the store in one line. A missing file stays FileNotFoundError: what it means, the caller knows."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        _refuse_missing_bucket(target, error)
-        raise
-    except ArtifactError:
-        raise
-    except PermissionError as error:
-        if is_local(target):
-            raise ArtifactError(
-                f"this user may not use the artifact store at {target}: {error.strerror or error}",
-                remedy="give it the folder, or set BENCHGATE_ARTIFACTS to another",
-            ) from None
-        raise ArtifactError(
-            f"the artifact store refused {target}: {_one_line(error)}", remedy="check the credentials: " + _CREDENTIALS
-        ) from None
-    except OSError as error:
-        raise ArtifactError(
-            f"the artifact store failed at {target}: {_one_line(error)}", remedy="is it full, mounted and writable?"
-        ) from None
-    except Exception as error:
-        if not type(error).__module__.startswith(("botocore.", "aiobotocore.", "aiohttp.")):
-            raise
-        if type(error).__name__ in ("NoCredentialsError", "PartialCredentialsError", "ProfileNotFound"):
-            raise ArtifactError(
-                f"no usable credentials for the artifact store {target}: {_one_line(error)}", remedy=_CREDENTIALS
-            ) from None
-        raise ArtifactError(
-            f"the artifact store does not answer at {target}: {_one_line(error)}",
-            remedy="is AWS_ENDPOINT_URL right, and does the store run?",
-        ) from None
-
-
-def _one_line(error: BaseException) -> str:
-    return secrets.mask(" ".join(str(error).split())) or type(error).__name__

@@ -17,7 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from benchgate.artifacts import RunStore, is_local
+from benchgate.artifact_errors import is_local
+from benchgate.artifacts import RunStore
 from benchgate.errors import BenchgateError
 from benchgate.hosts import get_host
 from benchgate.hosts.base import Host
