@@ -154,6 +154,19 @@ def from_row(
     )
 
 
+def why_refused(cells: Iterable[MeasuredCell]) -> str:
+    """Why gates refused these cells, in a few words: ``not warm (2 of 6 cells); needle_check (6 of 6 cells)``."""
+    rows = list(cells)
+    counts: dict[str, int] = {}
+    for cell in rows:
+        words = {part.split(":")[0].strip() for part in (cell.reason or "refused").split(";")}
+        if cell.facts.get("warm_verdict") == "not_warm":
+            words.add("not warm")
+        for word in words:
+            counts[word] = counts.get(word, 0) + 1
+    return "; ".join(f"{word} ({count} of {len(rows)} cells)" for word, count in sorted(counts.items()))
+
+
 def refusals(cells: Iterable[MeasuredCell], measure: Measure) -> list[str]:
     """Why these cells cannot be compared, by name: each fact that differs, with its values. Empty when they can.
 

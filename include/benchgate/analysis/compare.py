@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from benchgate.analysis.cells import MeasuredCell, measures_of, refusals, with_launches
+from benchgate.analysis.cells import MeasuredCell, measures_of, refusals, why_refused, with_launches
 from benchgate.analysis.effects import Effect, between_launches, by_placement, design_of, effect_of, unpaired
 from benchgate.analysis.findings import (
     CONFOUNDED,
@@ -113,7 +113,7 @@ def _open(
         placements=placements,
         effect=measure.effect,
         verdict=NO_VALUE,
-        reason="",
+        reason=f"refused cells: {why_refused([*base, *arm])}" if basis == "unpublishable" else "",
         baseline_median=median(values["baseline"]) if values["baseline"] else None,
         arm_median=median(values["arm"]) if values["arm"] else None,
         baseline_repeats=len(values["baseline"]),
@@ -121,7 +121,8 @@ def _open(
     )
     problems = refusals([*base, *arm], measure)
     if problems:
-        refused = replace(blank, verdict=REFUSED, reason="not comparable: " + "; ".join(problems))
+        problem = "not comparable: " + "; ".join(problems)
+        refused = replace(blank, verdict=REFUSED, reason="; ".join(filter(None, [problem, blank.reason])))
         return _Open(refused, measure, None)
     for side, rows in _named(base, arm):
         if not values[side]:
@@ -225,7 +226,7 @@ def _with_effect(
     bounds = effect.bounds()
     low, high, p_value = bounds if bounds is not None else (None, None, None)
     verdict, direction = _verdict(measure, effect.point, low, high)
-    reasons = []
+    reasons = [blank.reason] if blank.reason else []
     if effect.depends_on_placement:
         reasons.append("the effect differs between placements, so the interval spans each placement's own")
     if effect.design == CONFOUNDED:

@@ -171,6 +171,21 @@ def test_refused_cells_are_compared_apart_and_say_so() -> None:
     assert found == {64: "unpublishable", 1: "published"}
 
 
+def test_a_comparison_of_refused_cells_says_why_they_were_refused() -> None:
+    cold = {"warm_verdict": "not_warm"}
+    cells = [
+        cell("a", 100.0, end_state="unpublishable", reason="needle check 0/3: nothing came back", repeat=1),
+        cell("a", 101.0, end_state="unpublishable", reason="not warm: kernels were compiled", facts=cold, repeat=2),
+        cell("b", 120.0, end_state="unpublishable", reason="needle check 0/3: nothing came back", repeat=1),
+        cell("b", 121.0, end_state="unpublishable", reason="needle check 0/3: nothing came back", repeat=2),
+    ]
+
+    found = only(compare(cells))
+
+    assert found.basis == "unpublishable"
+    assert found.reason.startswith("refused cells: needle check 0/3 (3 of 4 cells); not warm (1 of 4 cells)")
+
+
 def test_published_cells_are_never_averaged_with_refused_ones() -> None:
     cells = [
         cell("a", 100.0),
