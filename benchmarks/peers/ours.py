@@ -44,7 +44,7 @@ class Ours(Client):
         rows = [
             reading.rows_by_id[one.client_request_id] for one in sent if one.client_request_id in reading.rows_by_id
         ]
-        return rows[0] if rows else None
+        return rows[-1] if rows else None  # the first prompt is sent twice; the truth is the last one's
 
     def read(self, out: Path) -> Reading:
         """``summary.json`` and the request rows."""
