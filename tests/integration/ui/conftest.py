@@ -102,6 +102,7 @@ class Complaints(list[str]):
     """What a page wrote to the console as an error, and exceptions of its scripts.
 
     A browser gives up what it was loading when this machine gets or loses a network, as Docker's are: no page's fault.
+    Airflow's own script then says only that a fetch failed; why one fails, the browser says in a message of its own.
     """
 
     def watch(self, page: Any) -> None:
@@ -110,7 +111,7 @@ class Complaints(list[str]):
         page.on("pageerror", lambda error: self._take(str(error)))
 
     def _take(self, text: str) -> None:
-        if "net::ERR_NETWORK_CHANGED" not in text:
+        if "net::ERR_NETWORK_CHANGED" not in text and "TypeError: Failed to fetch" not in text:
             self.append(text)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from urllib.parse import quote
 
 import pytest
@@ -40,6 +42,18 @@ def test_a_browser_without_a_login_is_told_where_to_log_in(airflow: AirflowServe
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_an_admin_sees_every_page(airflow: AirflowServer, address: str) -> None:
     assert airflow.get(address, airflow.token("admin"))[0] == 200
+
+
+def test_every_link_of_a_page_leads_to_a_page(airflow: AirflowServer) -> None:
+    admin, links = airflow.token("admin"), set()
+    for address in pages_of_a_night(3).values():
+        found = re.findall(r'href="(/benchgate/[^"#]*)', airflow.get(address, admin)[1])
+        links |= {html.unescape(link) for link in found}
+
+    dead = {link: status for link in sorted(links) if (status := airflow.get(link, admin)[0]) != 200}
+
+    assert len(links) > 100
+    assert dead == {}
 
 
 def test_a_guest_sees_only_the_campaign_that_he_may_read(airflow: AirflowServer) -> None:
