@@ -12,6 +12,7 @@ from benchgate.analysis.findings_of_run import find, find_and_write
 from benchgate.analysis.write import write_sources
 from benchgate.errors import WarehouseError
 from benchgate.spec.load import load_sources
+from benchgate.steps.reporting import nightly_message
 from benchgate.warehouse.load import load_run
 from benchgate.warehouse.migrate import migrate
 from tests.support.runs import campaign, cell_record, launch_record, ledger_of, percentiles, summary
@@ -36,10 +37,12 @@ def rows(url: str, sql: str) -> list[dict[str, object]]:
         engine.dispose()
 
 
-def load_night(url: str, night: int, *, marlin: float = 1.36, level: float = 1000.0, digest: str = "a") -> str:
+def load_night(
+    url: str, night: int, *, marlin: float = 1.36, level: float = 1000.0, digest: str = "a", name: str = "kernels"
+) -> str:
     """A run of the kernels campaign: marlin = triton x ``marlin`` in throughput, 2 % noise."""
     rng = np.random.default_rng(night)
-    spec, run = campaign(), f"kernels.night-{night}"
+    spec, run = campaign(campaign=name), f"{name}.night-{night}"
     ledger = ledger_of(spec, run)
     cells = []
     for planned in ledger.cells:
@@ -130,3 +133,23 @@ def test_later_nights_do_not_enter_the_history_of_an_earlier_run(url: str) -> No
     found = find("kernels.night-2", url)
 
     assert {len(one.nights) for one in found.series} == {2}
+
+
+def test_two_campaigns_of_one_night_make_one_message_and_a_calm_one_adds_nothing(url: str) -> None:
+    names = ("kernels", "engines", "calm")
+    for night in range(1, 6):
+        for name in names:
+            slow = night == 5 and name != "calm"
+            load_night(url, night, level=600.0 if slow else 1000.0, digest="b" if slow else "a", name=name)
+    tonight = [f"{name}.night-5" for name in names]
+    for run in tonight:
+        find_and_write(run, url)
+
+    message = nightly_message(tonight, url)
+
+    assert message is not None
+    assert message.count(", night of 2026-11-05:") == 2
+    assert "kernels, night of" in message
+    assert "engines, night of" in message
+    assert "calm" not in message
+    assert nightly_message(["calm.night-5"], url) is None
