@@ -11,8 +11,8 @@ IMAGES = Path(__file__).resolve().parent
 ROOT = IMAGES.parents[1]
 PACKAGE = ROOT / "include" / "benchgate"
 
-# What `benchgate bench` imports, and nothing that only a worker needs. A test runs the image, so an import that is
-# missing here does not stay unnoticed.
+# What `benchgate bench` imports, and nothing that only a worker needs. A unit test follows the imports, and another one
+# runs the image.
 CLIENT_PARTS = (
     "__init__.py",
     "__main__.py",
@@ -27,6 +27,8 @@ CLIENT_PARTS = (
     "metrics",
     "cli/__init__.py",
     "cli/bench_command.py",
+    "cli/bench_table.py",
+    "cli/bench_options.py",
     "cli/options.py",
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,37 @@ def test_every_locked_package_of_an_image_is_in_the_lock() -> None:
 def test_a_package_that_the_lock_lacks_is_named() -> None:
     with pytest.raises(inputs.BuildError, match=r"has no not-there for Python 3\.11; run `make lock`"):
         inputs.locked("", ("not-there",), TARGET)
+
+
+def imported_by(file: Path) -> set[str]:
+    """Files of benchgate that a module imports, at its top or inside a function; not what only types need."""
+    tree = ast.parse(file.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            node.body = []
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "benchgate":
+            names.add(node.module)
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    found = set()
+    for name in names:
+        path = inputs.PACKAGE.joinpath(*name.split(".")[1:])
+        if name.startswith("benchgate.") and path.with_suffix(".py").is_file():
+            found.add(path.with_suffix(".py").relative_to(inputs.PACKAGE).as_posix())
+    return found
+
+
+def test_the_client_image_holds_everything_that_the_load_generator_imports() -> None:
+    parts = inputs.RECIPES["client"].parts
+    held = {
+        file.relative_to(inputs.PACKAGE).as_posix()
+        for part in parts
+        for file in ([inputs.PACKAGE / part] if part.endswith(".py") else (inputs.PACKAGE / part).rglob("*.py"))
+    }
+
+    missing = {name: imported_by(inputs.PACKAGE / name) - held for name in held}
+
+    assert {name: sorted(files) for name, files in missing.items() if files} == {}
