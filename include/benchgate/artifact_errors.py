@@ -65,6 +65,11 @@ def told(target: UPath) -> Iterator[None]:
         raise ArtifactError(
             f"the artifact store failed at {target}: {_one_line(error)}", remedy="is it full, mounted and writable?"
         ) from None
+    except ImportError as error:  # the client library of a kind of store is loaded when it is first used
+        raise ArtifactError(
+            f"the artifact store {target} cannot be opened: {_one_line(error)}",
+            remedy="install that package for every component, or set BENCHGATE_ARTIFACTS to a folder or s3://bucket",
+        ) from None
     except Exception as error:
         if not type(error).__module__.startswith(("botocore.", "aiobotocore.", "aiohttp.")):
             raise
