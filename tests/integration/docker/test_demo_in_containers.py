@@ -25,6 +25,7 @@ from benchgate.hosts.docker_engine import DockerEngine
 from benchgate.hosts.process_table import every
 from benchgate.spec.load import load_campaign, load_inventory
 from tests.integration.docker.conftest import LOCAL
+from tests.integration.docker.test_campaign_in_containers import readable
 from tests.integration.docker.test_images import CLIENT
 from tests.support import base_image
 from tests.support.engine_model import SMOL, engine_model
@@ -33,6 +34,7 @@ from tests.support.requirements import require
 pytestmark = [pytest.mark.docker, pytest.mark.engine, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parents[3]
 ENGINE = "localhost/benchgate-test/llamacpp:demo"
+TOKEN = "hf_thisisaverysecrettoken4567"
 
 
 @pytest.fixture
@@ -53,6 +55,7 @@ def mini(local_api: Any, benchgate_home: Path, monkeypatch: pytest.MonkeyPatch) 
         "image": ENGINE,
         "on_pull_failure": "use_last",
         "shm_size_gib": 0.1,
+        "secrets": ["HF_TOKEN"],
         "model": {
             "id": SMOL.id,
             "source": {"folder": str(model.parent), "file": model.name, "sha256": SMOL.source.sha256},
@@ -69,6 +72,7 @@ def mini(local_api: Any, benchgate_home: Path, monkeypatch: pytest.MonkeyPatch) 
     (include / "campaigns" / f"{name}.yaml").write_text(json.dumps(campaign))
     monkeypatch.setenv("BENCHGATE_INCLUDE", str(include))
     monkeypatch.setenv(demo_docker.BASE_VARIABLE, base_image.PYBASE)
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
     return name
 
 
@@ -93,6 +97,12 @@ def sessions_of(home: Path) -> set[int]:
         if f"BENCHGATE_HOME={home}".encode() in environment and process.session != os.getsid(0):
             found.add(process.session)
     return found
+
+
+def environment_of(home: Path, campaign: str) -> set[str]:
+    """Names that look like secrets among those that the launches of a campaign had in their environment."""
+    files = (home / "artifacts").glob(f"{campaign}.*/launches/*/launch.json")
+    return {name for file in files for name in json.loads(file.read_text())["env_names"] if "TOKEN" in name}
 
 
 def test_a_killed_demo_leaves_nothing_and_the_next_one_runs_two_arms_at_once(
@@ -130,6 +140,11 @@ def test_a_killed_demo_leaves_nothing_and_the_next_one_runs_two_arms_at_once(
     assert of_campaign(local_api, mini) == []
     for word in ("one", "two", "report", "warehouse.db", "make ui"):
         assert word in output
+    # Airflow's database (rendered fields, XCom), task logs, artifacts, warehouse, labels, what the terminal showed
+    found = [path for path in benchgate_home.rglob("*") if path.is_file() and TOKEN.encode() in readable(path)]
+    assert found == []
+    assert TOKEN not in json.dumps([item["Labels"] for item in servers]) + output
+    assert environment_of(benchgate_home, mini) == {"HF_TOKEN"}
 
 
 def test_without_a_docker_engine_it_says_so_in_one_line(
