@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchgate.client.watch import LagHistogram
@@ -16,6 +16,7 @@ def test_a_lag_is_known_to_nine_percent_and_never_made_smaller() -> None:
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=200))
+@settings(deadline=None)
 def test_quantiles_are_those_of_the_sorted_values(values: list[float]) -> None:
     lags = LagHistogram()
     for value in values:
