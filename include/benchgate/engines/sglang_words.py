@@ -51,6 +51,8 @@ _MOE = (
     Fact("moe_kernel", "auto set moe_runner_backend", r"auto set moe_runner_backend=`(\w+)`", _kernel, _CHOSEN, Keep.LAST),
     # Use flashinfer_trtllm as MoE runner backend on sm100 for DeepseekV3ForCausalLM
     Fact("moe_kernel", "oE runner backend", r"[Uu]s(?:e|ing) (\w+) as MoE runner backend", _kernel, _CHOSEN, Keep.LAST),
+    # 0.5.17's MoE layer, once, when it is made: the backend that its quantisation method takes its kernels from
+    Fact("moe_kernel", "MoE deferred finalize is", r"MoE deferred finalize is \w+ \(moe_runner_backend=(\w+), quant_method=\w+\)", _kernel, _CHOSEN, Keep.LAST),
     Fact("moe_kernel", "MOE_RUNNER_BACKEND is not initialized", r"(?<!SPECULATIVE_)MOE_RUNNER_BACKEND is not initialized, using (\w+) backend", _kernel, _ASKED, Keep.LAST),
     Fact("moe_kernel_requested", "server_args=", rf"server_args=.*?{argument('moe_runner_backend')}", as_text),
 )  # fmt: skip

@@ -64,6 +64,7 @@ CAPTURES = {
     # llama.cpp's server
     "llamacpp_chat_stream": Said("ok", 12, 11, finish="stop"),
     "llamacpp_completion_stream": Said("ok", 8, 8, endpoint="completions"),
+    "sglang_completion_stream": Said("ok", 8, 8, endpoint="completions"),
 }
 
 

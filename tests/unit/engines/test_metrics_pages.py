@@ -105,3 +105,11 @@ def test_numbers_that_are_none_are_left_out() -> None:
 @given(st.text(max_size=300))
 def test_no_text_breaks_the_reader(text: str) -> None:
     prometheus.parse(text)
+
+
+def test_a_real_page_of_sglang() -> None:
+    snapshot = get_engine("sglang").parse_metrics(page("sglang-0.5.17-metrics.txt.gz"), AT)
+
+    assert (snapshot.running, snapshot.waiting, snapshot.kv_use) == (0, 0, 0)
+    assert (snapshot.prompt_tokens_total, snapshot.generation_tokens_total) == (7, 16)
+    assert snapshot.preemptions_total is None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.engines.logs import sglang, value
+from benchgate.engines import get_engine
+from tests.unit.engines.logs import capture, sglang, value
 
 
 @pytest.mark.parametrize(
@@ -124,3 +125,29 @@ def test_a_kernel_that_is_only_an_argument_is_not_proven() -> None:
     assert value(facts, "moe_kernel") is None
     assert value(facts, "moe_kernel_requested") == "marlin"
     assert any("no line says which kernel was bound" in warning.text for warning in facts.warnings)
+
+
+def test_a_real_start_on_an_h200_is_proven() -> None:
+    facts = get_engine("sglang").parse_log(capture("sglang-0.5.17-h200-gpt-oss-20b.log"))
+
+    assert value(facts, "moe_kernel") == "triton"
+    assert value(facts, "attention_backend") == "triton"
+    assert (value(facts, "kv_tokens"), value(facts, "kv_meaning")) == (2705628, "max_total_num_tokens")
+    assert (value(facts, "weights_gib"), value(facts, "load_seconds")) == (15.02, 2.8)
+    assert (value(facts, "graph_capture_seconds"), value(facts, "memory_reserved_gib")) == (80.16, 111.46)
+    assert value(facts, "ready") is True
+    assert facts.warnings == []
+
+
+def test_a_server_that_was_told_to_stop_died_of_nothing() -> None:
+    # SGLang calls its own end a crash of the detokenizer (exit code -15), and /tokenize left tracebacks while it served.
+    facts = get_engine("sglang").parse_log(capture("sglang-0.5.17-h200-gpt-oss-20b.log"))
+
+    assert facts.failure is None
+
+
+def test_the_moe_layer_says_what_it_was_made_with() -> None:
+    line = "FlashInfer TRTLLM MoE deferred finalize is disabled (moe_runner_backend={}, quant_method=Mxfp4MoEMethod)."
+
+    assert value(sglang(line.format("marlin")), "moe_kernel") == "marlin"
+    assert value(sglang(line.format("auto")), "moe_kernel") is None

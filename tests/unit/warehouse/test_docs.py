@@ -26,4 +26,3 @@ def test_every_column_of_every_view_has_a_meaning() -> None:
 
 def test_every_column_of_every_table_has_a_meaning() -> None:
     assert [f"{t.name}.{c.name}" for t in metadata.tables.values() for c in t.columns if not c.comment] == []
-
