@@ -47,7 +47,7 @@ class LaunchState:
     exit_code: int | None = None
     signal: str | None = None
     oom_killed: bool | None = None
-    end: str | None = None  # itself | stop | owner_gone: what ended the server
+    end: str | None = None  # itself | stop | owner_gone | state_gone: what ended the server
 
     def holder(self) -> str:
         """Who holds the lease, in words."""

@@ -1,7 +1,8 @@
 """Holds one server on this machine: ``python -m benchgate.hosts.supervisor``, started by the process host.
 
 It has left the process that started it (an Airflow task ends, the server lives on), yet the server never outlives it
-(the kernel kills the server with it) nor the run's owner. From start to teardown it holds the placement's lease, also
+(the kernel kills the server with it) nor the run's owner, nor the folder that its lease lies in: once that is removed,
+nobody could find the server to stop it. From start to teardown it holds the placement's lease, also
 after the server has died by itself, so that nobody takes the placement before the run has looked at what happened.
 
 It reads one JSON request from its standard input and answers with one JSON line. Secrets come through there, go into
@@ -79,7 +80,7 @@ class Supervisor:
         self.folder.write(self.state)
 
     def hold(self) -> str:
-        """Hold the lease until somebody asks for the end or the owner is gone; returns which."""
+        """Hold the lease until somebody asks for the end, or its owner or its folder is gone; returns which."""
         while True:
             got = signal.sigtimedwait(WATCHED, LOOK_EVERY_S)
             self.reap()
@@ -87,6 +88,8 @@ class Supervisor:
                 return "stop"
             if self.state.owner is not None and not alive(self.state.owner):
                 return "owner_gone"
+            if not self.folder.lock.exists():
+                return "state_gone"
 
     def reap(self, end: str = "itself") -> None:
         """Collect children that ended, ours and orphans; note how the server ended, once."""
@@ -116,7 +119,8 @@ class Supervisor:
             oom_killed=oom,
             end=end,
         )
-        self.folder.write(self.state)
+        if self.folder.lock.exists():  # else the folder was removed with everything in it, and stays so
+            self.folder.write(self.state)
 
     def teardown(self, why: str) -> None:
         """End the server and everything it started, then note how it went."""

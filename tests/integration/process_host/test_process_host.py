@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -153,6 +154,18 @@ def test_a_killed_owner_ends_its_server(host: ProcessHost):
     eventually(lambda: not alive(ProcessId.parse(handle.id)))
     assert [pid for pid in workers if running(pid)] == []
     host.stop(host.start(spec()))
+
+
+def test_a_server_whose_state_was_removed_ends_too(host: ProcessHost, benchgate_home: Path):
+    # e.g. a test's or a user's BENCHGATE_HOME that is deleted while a run is on: no housekeeping could find the server
+    handle = host.start(spec("--workers", "daemon"))
+    workers = eventually(lambda: worker_pids(host, handle, 1))
+
+    shutil.rmtree(benchgate_home)
+
+    eventually(lambda: not alive(ProcessId.parse(handle.id)))
+    assert [pid for pid in workers if running(pid)] == []
+    assert not benchgate_home.exists()
 
 
 def test_a_new_run_waits_for_a_server_whose_owner_was_killed(host: ProcessHost):
