@@ -38,7 +38,12 @@ def machine() -> dict[str, str]:
 
 
 def render(rows: Sequence[Row]) -> str:
-    """The page: the text beside this file, with the tables of the results."""
+    """The page: the text beside this file, with the tables of the results.
+
+    Loads of kind ``load_elsewhere`` were measured on another machine and stand apart from what was measured side by side.
+    """
+    elsewhere = [row for row in rows if row["kind"] == "load_elsewhere"]
+    rows = [row for row in rows if row["kind"] != "load_elsewhere"]
     loads = [row for row in rows if row["kind"] == "load"]
     faults = {row["client"]: row for row in rows if row["kind"] == "faults"}  # the last of each
     return TEXT.read_text().format(
@@ -47,6 +52,7 @@ def render(rows: Sequence[Row]) -> str:
         accuracy=_accuracy(loads),
         cost=_cost(loads),
         floor=_floor([row for row in rows if row["kind"] == "floor"]),
+        elsewhere=_elsewhere(elsewhere),
         runs=_runs(loads),
         faults=_faults(faults),
         score=_score(faults),
@@ -135,6 +141,13 @@ def _floor(rows: Sequence[Row]) -> str:
         lines.append((load, _number(values[0], 2, sign=True), _number(values[1], 2, sign=True), _number(values[2], 1)))
     head = ["streams", "TTFT p50 error by the kernel's time, ms", "by its own time, ms", "CPU, us a token"]
     return _table(head, lines) if lines else "It was not run here."
+
+
+def _elsewhere(rows: Sequence[Row]) -> str:
+    """Our client alone, on a machine that nobody else used."""
+    if not rows:
+        return "It was not measured elsewhere."
+    return f"Machine: {_machine_words(rows)}.\n\n{_accuracy(rows)}\n\n{_cost(rows)}"
 
 
 def _runs(rows: Sequence[Row]) -> str:

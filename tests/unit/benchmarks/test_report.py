@@ -90,3 +90,17 @@ def test_the_floor_is_shown_where_it_was_measured() -> None:
     }
     assert "| 64 | +0.01 | +0.15 | 12.3 |" in render([load("a"), floor])
     assert "It was not run here." in render([load("a")])
+
+
+def test_what_was_measured_elsewhere_stands_apart() -> None:
+    other = {"cpu": "y", "cores": "16"}
+    here = load("a", ttft_p50_error_ms=1.0)
+    there = load("a", ttft_p50_error_ms=9.0) | {"kind": "load_elsewhere", "machine": other}
+
+    page = render([here, there])
+
+    before, after = page.split("## Our client on a machine of its own")
+    assert "| a | +1.00 |" in before
+    assert "cores 16" not in before
+    assert "cores 16, cpu y" in after
+    assert "| a | +9.00 |" in after
