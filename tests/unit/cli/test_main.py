@@ -72,6 +72,7 @@ def interrupted_by(number: signal.Signals) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_that_ends_a_run_interrupts_it_as_ctrl_c_does(handlers: None, number: signal.Signals) -> None:
+    signal.signal(number, signal.SIG_DFL)  # whoever started the tests, e.g. with nohup, may have had it ignored
     before = signal.getsignal(number)
 
     with pytest.raises(KeyboardInterrupt, match=number.name):
