@@ -35,11 +35,11 @@ demo: $(STAMP)  ## run a real campaign through Airflow on this machine: SQLite, 
 demo-docker: $(STAMP)  ## the same in containers of the local Docker Engine, two arms at once; builds its images
 	@exec $(BIN)/python -m benchgate demo --docker
 
-# Unit tests share nothing and run on every core; real servers, browsers and daemons want the machine for themselves.
+# Unit tests share nothing and run on every core. Integration tests are two lanes: what uses the Docker Engine, and the rest.
 test: $(STAMP) lint  ## everything that can be tested here; what is missing is skipped with its reason
 	@status=0; \
 	$(BIN)/python -m pytest tests/unit tests/dags -n auto --dist loadfile $(PYTEST_ARGS) || status=$$?; \
-	$(BIN)/python -m pytest tests/integration $(PYTEST_ARGS) || status=$$?; \
+	$(BIN)/python -m pytest tests/integration -n 2 --dist loadgroup $(PYTEST_ARGS) || status=$$?; \
 	exit $$status
 
 unit: $(STAMP)  ## fast tests only
