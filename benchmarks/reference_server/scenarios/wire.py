@@ -92,14 +92,16 @@ def big_event(request: Request) -> Reply:
 
 
 def _split_steps(reply: Reply, pieces: Callable[[bytes], list[bytes]], gap_s: float) -> Reply:
-    """Each write after the head in pieces; the token is complete with the last one."""
+    """Each write after the head in pieces. The token is complete with its event's blank line: what ends its chunk comes later."""
     steps = [reply.steps[0]]
     for step in reply.steps[1:]:
         at = max(step.offset_s, steps[-1].offset_s)
-        parts = pieces(step.data)
-        for i, part in enumerate(parts):
-            last = i == len(parts) - 1
-            steps.append(Step(at + i * gap_s, part, step.tokens if last else 0, step.channel if last else None))
+        complete = step.data.rfind(b"\n\n") + 2
+        begin = 0
+        for i, part in enumerate(pieces(step.data)):
+            whole = begin < complete <= begin + len(part)
+            begin += len(part)
+            steps.append(Step(at + i * gap_s, part, step.tokens if whole else 0, step.channel if whole else None))
     return Reply(steps, reply.ending, finish_reason=reply.finish_reason)
 
 
