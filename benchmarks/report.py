@@ -40,7 +40,7 @@ def machine() -> dict[str, str]:
 def render(rows: Sequence[Row]) -> str:
     """The page: the text beside this file, with the tables of the results.
 
-    Loads of kind ``load_elsewhere`` were measured on another machine and stand apart from what was measured side by side.
+    Loads of kind ``load_elsewhere`` were measured on another machine and stand apart from the comparison.
     """
     elsewhere = [row for row in rows if row["kind"] == "load_elsewhere"]
     rows = [row for row in rows if row["kind"] != "load_elsewhere"]

@@ -92,7 +92,7 @@ def big_event(request: Request) -> Reply:
 
 
 def _split_steps(reply: Reply, pieces: Callable[[bytes], list[bytes]], gap_s: float) -> Reply:
-    """Each write after the head in pieces. The token is complete with its event's blank line: what ends its chunk comes later."""
+    """Each write after the head in pieces. A token is complete with its event's blank line; its chunk ends later."""
     steps = [reply.steps[0]]
     for step in reply.steps[1:]:
         at = max(step.offset_s, steps[-1].offset_s)
