@@ -25,6 +25,7 @@ def benchgate_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 DOCKER_LANE = ("/integration/docker/", "/integration/engines/", "/integration/ui/test_approval.py")
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Fast tests first, the browser last: its driver keeps an event loop running in this thread until the end.
 
