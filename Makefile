@@ -35,11 +35,16 @@ demo: $(STAMP)  ## run a real campaign through Airflow on this machine: SQLite, 
 demo-docker: $(STAMP)  ## the same in containers of the local Docker Engine, two arms at once; builds its images
 	@exec $(BIN)/python -m benchgate demo --docker
 
-# Unit tests share nothing and run on every core. Integration tests are two lanes: what uses the Docker Engine, and the rest.
+# Unit tests share nothing and run on every core. Integration tests are two lanes: what uses the Docker Engine, which is
+# one and shared, and the rest; within a lane one test runs at a time.
+DOCKER_LANE := tests/integration/docker tests/integration/engines tests/integration/ui/test_approval.py
 test: $(STAMP) lint  ## everything that can be tested here; what is missing is skipped with its reason
 	@status=0; \
 	$(BIN)/python -m pytest tests/unit tests/dags -n auto --dist loadfile $(PYTEST_ARGS) || status=$$?; \
-	$(BIN)/python -m pytest tests/integration -n 2 --dist loadgroup $(PYTEST_ARGS) || status=$$?; \
+	$(BIN)/python -m pytest $(DOCKER_LANE) -o cache_dir=.pytest_cache_docker $(PYTEST_ARGS) >.docker-lane.log 2>&1 & docker=$$!; \
+	trap 'kill $$docker; exit 130' INT TERM; \
+	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(DOCKER_LANE)) $(PYTEST_ARGS) || status=$$?; \
+	wait $$docker || status=$$?; cat .docker-lane.log; rm .docker-lane.log; \
 	exit $$status
 
 unit: $(STAMP)  ## fast tests only

@@ -22,20 +22,8 @@ def benchgate_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-DOCKER_LANE = ("/integration/docker/", "/integration/engines/", "/integration/ui/test_approval.py")
-
-
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Fast tests first, the browser last: its driver keeps an event loop running in this thread until the end.
-
-    Integration tests are two lanes for ``--dist loadgroup``: what uses the machine's Docker Engine, which is one and
-    shared, and the rest. Within a lane one test runs at a time.
-    """
-    for item in items:
-        if "/integration/" in (path := item.path.as_posix()):
-            lane = "docker" if any(part in path for part in DOCKER_LANE) else "rest"
-            item.add_marker(pytest.mark.xdist_group(lane))
+    """Fast tests first, the browser last: its driver keeps an event loop running in this thread until the end."""
 
     def turn(item: pytest.Item) -> int:
         path = item.path.as_posix()
