@@ -39,13 +39,13 @@ demo-docker: $(STAMP)  ## the same in containers of the local Docker Engine, two
 # one and shared, and the rest; within a lane one test runs at a time.
 DOCKER_LANE := tests/integration/docker tests/integration/engines tests/integration/ui/test_approval.py
 test: $(STAMP) lint  ## everything that can be tested here; what is missing is skipped with its reason
-	@status=0; \
-	$(BIN)/python -m pytest tests/unit tests/dags -n auto --dist loadfile $(PYTEST_ARGS) || status=$$?; \
+	@status=0; worst() { [ $$1 -le $$status ] || status=$$1; }; \
+	$(BIN)/python -m pytest tests/unit tests/dags -n auto --dist loadfile $(PYTEST_ARGS) || worst $$?; \
 	$(BIN)/python -m pytest $(DOCKER_LANE) -o cache_dir=.pytest_cache_docker $(PYTEST_ARGS) >.docker-lane.log 2>&1 & docker=$$!; \
 	trap 'kill $$docker; exit 130' INT TERM; \
-	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(DOCKER_LANE)) $(PYTEST_ARGS) || status=$$?; \
-	wait $$docker || status=$$?; cat .docker-lane.log; rm .docker-lane.log; \
-	exit $$status
+	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(DOCKER_LANE)) $(PYTEST_ARGS) || worst $$?; \
+	wait $$docker || worst $$?; cat .docker-lane.log; rm .docker-lane.log; \
+	echo $$status >.tests-status; exit $$status
 
 unit: $(STAMP)  ## fast tests only
 	@exec $(BIN)/python -m pytest tests/unit -n auto --dist loadfile $(PYTEST_ARGS)
