@@ -81,6 +81,6 @@ def test_the_ledger_is_whole_whatever_task_is_killed_when(
     assert [arm for arm, state, reason in rows if state != "published" and not reason] == []
     assert database.execute("select count(*) from campaign_run").fetchone() == (1,)
     assert database.execute("select count(*) from launch").fetchone() == (len(arms),)
-    twice = "select cell_id, request_id from request group by 1, 2 having count(*) > 1"
+    twice = "select cell_id, request from request group by 1, 2 having count(*) > 1"
     assert database.execute(twice).fetchall() == []
     assert of_campaign(local_api, mini) == []
