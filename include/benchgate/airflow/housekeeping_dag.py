@@ -57,10 +57,10 @@ def _housekeeping() -> None:
         finished = ending.finish_killed_runs(
             lambda record: ending.why_over(record, ask=lambda asked: airflow_says_over(ti, asked)), url=warehouse_url()
         )
-        for line in finished:
-            log.info(line)
+        for one in finished:
+            log.info(one.text)
         metrics.count_finished(finished)
-        return finished
+        return [one.text for one in finished]
 
     @task(doc_md="Removes per-request files past the nights that their campaign keeps; percentiles stay.")
     def remove_expired_artifacts() -> list[str]:

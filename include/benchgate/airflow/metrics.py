@@ -8,7 +8,6 @@ worth more than their counters.
 from __future__ import annotations
 
 import logging
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -17,6 +16,8 @@ from typing import TYPE_CHECKING
 from benchgate.artifacts import RunStore
 from benchgate.records import EndState, GateResult, LaunchRecord, RunRecord
 from benchgate.steps.context import CampaignRun
+from benchgate.steps.ending import Finished
+from benchgate.steps.leftovers import AWAY
 
 if TYPE_CHECKING:
     from benchgate.analysis.findings import RegressionFinding
@@ -83,7 +84,7 @@ def samples_of_regressions(campaign: str, findings: Iterable[RegressionFinding])
 def samples_of_housekeeping(said: Iterable[str]) -> list[Sample]:
     """What a look at the hosts adds; ``said`` are the lines of ``steps.leftovers.remove_leftovers``."""
     lines = list(said)
-    away = sum(": could not look: " in line for line in lines)
+    away = sum(AWAY in line for line in lines)
     removed = len(lines) - away
     return [
         *([Sample("housekeeping.removed", removed)] if removed else []),
@@ -104,12 +105,11 @@ def count_run(run: CampaignRun) -> bool:
     )
 
 
-def count_finished(said: Iterable[str]) -> None:
-    """Send what the runs add that housekeeping has finished; ``said`` are the lines of ``finish_killed_runs``."""
-    for line in said:
-        found = re.match(r"run (\S+) finished and loaded", line)
-        if found:
-            count_run(CampaignRun(found[1]))
+def count_finished(finished: Iterable[Finished]) -> None:
+    """Send what the runs add that housekeeping has finished and loaded."""
+    for one in finished:
+        if one.loaded:
+            count_run(CampaignRun(one.run))
 
 
 def count_regressions(run: str, url: str | None = None) -> bool:

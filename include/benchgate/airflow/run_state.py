@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from benchgate.records import RunRecord
-from benchgate.steps.leftovers import record_of, recorded_as_over
+from benchgate.steps import leftovers
 
 _ENDED = ("success", "failed", "skipped", "upstream_failed", "removed")
 
@@ -21,10 +21,10 @@ def is_over(ti: Any, key: str, *, this: str) -> bool:
         key: of the run that left something.
         this: key of the run that asks.
     """
-    record = record_of(key)
+    record = leftovers.record_of(key)
     if record is None or key == this:
         return False
-    return recorded_as_over(key) or airflow_says_over(ti, record)
+    return leftovers.is_over(record) or airflow_says_over(ti, record)
 
 
 def airflow_says_over(ti: Any, record: RunRecord) -> bool:

@@ -15,7 +15,7 @@ from benchgate.errors import BenchgateError
 from benchgate.records import RunRecord
 from benchgate.spec.load import load_inventory
 from benchgate.steps.ending import finish_killed_runs, why_over
-from benchgate.steps.leftovers import record_of, recorded_as_over
+from benchgate.steps.leftovers import is_over, record_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,10 +64,9 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join(lines) if lines else f"host {name}: nothing to remove")
     unfinished = 0
     if not args.no_finish:
-        for line in finish_killed_runs(_why_over(set(args.run), args.max_hours), dry=args.dry_run):
-            failed = "cannot be finished" in line
-            unfinished, said = unfinished + failed, said + (not failed)
-            print(f"error: {line}" if failed else line, file=sys.stderr if failed else sys.stdout)
+        for one in finish_killed_runs(_why_over(set(args.run), args.max_hours), dry=args.dry_run):
+            unfinished, said = unfinished + one.failed, said + (not one.failed)
+            print(f"error: {one.text}" if one.failed else one.text, file=sys.stderr if one.failed else sys.stdout)
     if not args.no_artifacts:
         from benchgate.steps.expired import remove_expired
 
@@ -100,10 +99,10 @@ def decide(over: set[str], max_hours: float | None, asked: set[str] | None = Non
     def run_is_over(key: str) -> bool:
         if asked is not None:
             asked.add(key)
-        if key in over or recorded_as_over(key):
+        if key in over:
             return True
         record = record_of(key)
-        return record is not None and _too_old(record, max_hours)
+        return record is not None and (is_over(record) or _too_old(record, max_hours))
 
     return run_is_over
 

@@ -7,6 +7,7 @@ reason: a run that nobody finished would be missing from the ledger for ever. Do
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from benchgate.artifacts import RunStore, all_runs
 from benchgate.errors import BenchgateError
@@ -15,6 +16,16 @@ from benchgate.steps import publishing
 from benchgate.steps.context import CampaignRun, now, owner_is_gone
 
 Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What became of one run that had no end."""
+
+    run: str
+    text: str  # a line for people
+    loaded: bool = False  # its rows are in the warehouse now
+    failed: bool = False  # it could not be finished
 
 
 def why_over(record: RunRecord, *, named: bool = False, ask: Callable[[RunRecord], bool] | None = None) -> str | None:
@@ -77,8 +88,8 @@ def finish_killed_runs(
     *,
     url: str | None = None,
     dry: bool = False,
-) -> list[str]:
-    """Bring every run to its end that has none: its cells, its gates, its rows in the warehouse. A line for each.
+) -> list[Finished]:
+    """Bring every run to its end that has none: its cells, its gates, its rows in the warehouse. Tells of each.
 
     A run that cannot be finished says why and stops no other. One that its person publishes by hand is left alone.
 
@@ -87,18 +98,18 @@ def finish_killed_runs(
         url: the warehouse.
         dry: only say what would be done.
     """
-    lines = []
+    found = []
     for store in all_runs():
         try:
-            line = _finish(store, why, url, dry)
+            one = _finish(store, why, url, dry)
         except BenchgateError as error:
-            line = f"run {store.run} cannot be finished: {error}"
-        if line is not None:
-            lines.append(line)
-    return lines
+            one = Finished(store.run, f"run {store.run} cannot be finished: {error}", failed=True)
+        if one is not None:
+            found.append(one)
+    return found
 
 
-def _finish(store: RunStore, why: Callable[[RunRecord], str | None], url: str | None, dry: bool) -> str | None:
+def _finish(store: RunStore, why: Callable[[RunRecord], str | None], url: str | None, dry: bool) -> Finished | None:
     record = store.read(store.path("run.json"), RunRecord)
     if record is None or record.publish_later:
         return None
@@ -107,13 +118,15 @@ def _finish(store: RunStore, why: Callable[[RunRecord], str | None], url: str | 
     if reason is None and not record.load_pending:
         return None
     if dry:
-        return f"run {record.run} would be finished and loaded: {reason or 'it ended without being loaded'}"
+        text = f"run {record.run} would be finished and loaded: {reason or 'it ended without being loaded'}"
+        return Finished(record.run, text)
     open_cells = break_off(run, reason) if reason is not None else 0
     publishing.validate(run, say=_silent)
     counts = publishing.load(run, url=url, say=_silent)
     states = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
     what = reason or "it had ended without being loaded"
-    return f"run {record.run} finished and loaded: {what}; {open_cells} cells were open; {states}"
+    text = f"run {record.run} finished and loaded: {what}; {open_cells} cells were open; {states}"
+    return Finished(record.run, text, loaded=True)
 
 
 def _silent(_text: str) -> None:

@@ -13,6 +13,8 @@ from benchgate.records import RunRecord
 from benchgate.spec.load import load_inventory
 from benchgate.steps.context import owner_is_gone, owner_of_this_run
 
+AWAY = ": could not look: "  # in the line of a host that did not answer
+
 
 def record_of(key: str) -> RunRecord | None:
     """The record of a run of this installation; None for a run that it does not know."""
@@ -20,10 +22,15 @@ def record_of(key: str) -> RunRecord | None:
     return store.read(store.path("run.json"), RunRecord)
 
 
+def is_over(record: RunRecord) -> bool:
+    """Whether the record of a run tells, without asking anybody, that it is over."""
+    return record.state != "running" or owner_is_gone(record)
+
+
 def recorded_as_over(key: str) -> bool:
-    """Whether the record of a run tells, without asking anybody, that it is over. An unknown run is not."""
+    """:func:`is_over` of a run by its key. An unknown run is not."""
     record = record_of(key)
-    return record is not None and (record.state != "running" or owner_is_gone(record))
+    return record is not None and is_over(record)
 
 
 def remove_leftovers(
@@ -49,7 +56,7 @@ def remove_leftovers(
             return False
         if record.owner is not None and record.owner == mine:
             return everything_of_this_process
-        return record.state != "running" or owner_is_gone(record) or (ask is not None and ask(record))
+        return is_over(record) or (ask is not None and ask(record))
 
     removed = []
     inventory = load_inventory(settings.hosts_file())
@@ -62,7 +69,7 @@ def remove_leftovers(
             if spec.keep_images is not None:
                 removed += [f"{name}: {what}" for what in _old_images(host, spec.keep_images, run_is_over)]
         except BenchgateError as error:
-            removed.append(f"{name}: could not look: {error}")
+            removed.append(f"{name}{AWAY}{error}")
     return removed
 
 

@@ -12,6 +12,7 @@ from benchgate.airflow.metrics import Sample, count_finished, count_run, samples
 from benchgate.analysis.findings import RegressionFinding
 from benchgate.records import CellOutcome, EndState, Failure, FailureKind, GateResult, Verdict
 from benchgate.steps.context import CampaignRun
+from benchgate.steps.ending import Finished
 from tests.support.runs import all_published, campaign, failed_launch, launch_record, ledger_of, run_record
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -121,7 +122,10 @@ def test_runs_that_housekeeping_finished_are_counted(benchgate_home: Path, sent:
     planned("kernels.night-2")
 
     count_finished(
-        ["run kernels.night-2 finished and loaded: it was killed; 3 cells were open", "run x cannot be finished: why"]
+        [
+            Finished("kernels.night-2", "run kernels.night-2 finished and loaded: it was killed", loaded=True),
+            Finished("x", "run x cannot be finished: why", failed=True),
+        ]
     )
 
     assert [sample.name for sample in sent if sample.name.startswith("run.")] == ["run.success", "run.published_share"]

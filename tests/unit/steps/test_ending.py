@@ -103,7 +103,7 @@ def test_a_killed_run_gets_its_end_and_its_rows_once(killed: CampaignRun, benchg
     said = ending.finish_killed_runs(ending.why_over, url=url)
 
     assert len(said) == 1
-    assert said[0].startswith(f"run mini.r1 finished and loaded: {WHY}; 8 cells were open;")
+    assert said[0].text.startswith(f"run mini.r1 finished and loaded: {WHY}; 8 cells were open;")
     run = rows(url, "SELECT state, expectation_met, expectation_reason FROM campaign_run")[0]
     assert (run["state"], bool(run["expectation_met"])) == ("failed", False)
     assert run["expectation_reason"].startswith(WHY)
@@ -124,7 +124,7 @@ def test_a_killed_run_gets_its_end_and_its_rows_once(killed: CampaignRun, benchg
 def test_a_dry_look_changes_nothing(killed: CampaignRun, benchgate_home: Path) -> None:
     said = ending.finish_killed_runs(ending.why_over, url=f"sqlite:///{benchgate_home}/w.db", dry=True)
 
-    assert said == [f"run mini.r1 would be finished and loaded: {WHY}"]
+    assert [one.text for one in said] == [f"run mini.r1 would be finished and loaded: {WHY}"]
     assert CampaignRun("mini.r1").record.state == "running"
     assert not (benchgate_home / "w.db").exists()
 
@@ -153,10 +153,11 @@ def test_one_run_that_cannot_be_finished_stops_no_other(
 
     said = ending.finish_killed_runs(ending.why_over)
 
-    assert [line.split(":")[0] for line in said] == [
+    assert [one.text.split(":")[0] for one in said] == [
         "run broken cannot be finished",
         "run mini.r1 finished and loaded",
     ]
+    assert [(one.run, one.failed, one.loaded) for one in said] == [("broken", True, False), ("mini.r1", False, True)]
 
 
 def record(owner: str | None = None) -> RunRecord:
