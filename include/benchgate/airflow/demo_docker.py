@@ -9,8 +9,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from docker.errors import ImageNotFound
-
 from benchgate import settings
 from benchgate.errors import BenchgateError, HostError
 from benchgate.hosts.docker_connections import connection_of
@@ -76,7 +74,7 @@ def base_image(engine: DockerEngine, say: Say) -> str:
     if asked:
         return asked
     for image in (BASE, OWN_BASE):
-        if _is_there(engine, image):
+        if engine.image(image) is not None:
             return image
     try:
         pull(engine, parse_reference(BASE), report=say)
@@ -84,15 +82,6 @@ def base_image(engine: DockerEngine, say: Say) -> str:
     except PullFailed as error:
         say(f"{error.message}")
         return _from_packages(engine, error, say)
-
-
-def _is_there(engine: DockerEngine, image: str) -> bool:
-    with engine.doing(f"cannot look at image {image}"):
-        try:
-            engine.api.inspect_image(image)
-        except ImageNotFound:
-            return False
-    return True
 
 
 def _from_packages(engine: DockerEngine, reason: PullFailed, say: Say) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import docker
 import requests
-from docker.errors import APIError, DockerException, TLSParameterError
+from docker.errors import APIError, DockerException, ImageNotFound, TLSParameterError
 from docker.tls import TLSConfig
 from paramiko import SSHException
 
@@ -185,6 +185,14 @@ class DockerEngine:
                 yield
         except APIError as error:
             raise HostError(f"host {self.host}: {what}: {api_message(error)}", remedy=remedy) from error
+
+    def image(self, name: str) -> dict[str, Any] | None:
+        """What the engine says of an image; None when it is not there."""
+        with self.doing(f"cannot look at image {name}"):
+            try:
+                return dict(self.api.inspect_image(name))
+            except ImageNotFound:
+                return None
 
     def close(self) -> None:
         """Close the connections; the next use opens them again."""

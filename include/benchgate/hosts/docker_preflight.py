@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from docker.errors import ImageNotFound
-
 from benchgate import names
 from benchgate.errors import HostError
 from benchgate.hosts import docker_containers as containers
@@ -129,11 +127,8 @@ def images(engine: DockerEngine, host: HostSpec, spec: ServerSpec) -> list[Prefl
 
 
 def _image(engine: DockerEngine, name: str, remedy: str) -> PreflightFinding:
-    with engine.doing(f"cannot look at image {name}"):
-        try:
-            engine.api.inspect_image(name)
-        except ImageNotFound:
-            return PreflightFinding("image", False, f"image {name} is not on host {engine.host}", remedy=remedy)
+    if engine.image(name) is None:
+        return PreflightFinding("image", False, f"image {name} is not on host {engine.host}", remedy=remedy)
     return PreflightFinding("image", True, f"image {name} is there")
 
 

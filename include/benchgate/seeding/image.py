@@ -6,8 +6,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from docker.errors import ImageNotFound
-
 from benchgate import secrets
 from benchgate.errors import SeedError
 from benchgate.hosts.docker_engine import DockerEngine
@@ -140,7 +138,7 @@ def resolve_image(
     note = None
     pulled = False
     there = digests_on(engine, reference.repository)
-    if reference.digest is not None and _inspect(engine, str(reference)) is not None:
+    if reference.digest is not None and engine.image(str(reference)) is not None:
         digest = reference.digest
         report(f"{engine.host}: {reference} is there")
     else:
@@ -182,7 +180,7 @@ def _described(
     report: Callable[[str], None],
 ) -> ResolvedImage:
     pinned = reference.at(digest)
-    details = _inspect(engine, pinned)
+    details = engine.image(pinned)
     if details is None:
         raise SeedError(
             f"host {engine.host}: {pinned} is not there although its pull ended well",
@@ -225,7 +223,7 @@ def _built_here(engine: DockerEngine, image: str, reference: ImageReference) -> 
 
     None: it is not there, it is asked for by a registry's digest, or it did come from a registry.
     """
-    details = None if reference.pinned else _inspect(engine, str(reference))
+    details = None if reference.pinned else engine.image(str(reference))
     if details is None or details.get("RepoDigests"):
         return None
     note = "the image that was built on this host is used, by its id"
@@ -240,17 +238,9 @@ def digests_on(engine: DockerEngine, repository: str) -> set[str]:
     return {digest for digest in found if digest is not None}
 
 
-def _inspect(engine: DockerEngine, name: str) -> dict[str, Any] | None:
-    with engine.doing(f"cannot look at image {name}"):
-        try:
-            return dict(engine.api.inspect_image(name))
-        except ImageNotFound:
-            return None
-
-
 def _local_digest(engine: DockerEngine, reference: ImageReference) -> str | None:
     """The digest that the tag means on this host now."""
-    found = _inspect(engine, str(reference))
+    found = engine.image(str(reference))
     return digest_of(found.get("RepoDigests") or [], reference.repository) if found else None
 
 
@@ -264,6 +254,6 @@ def _last_usable(
     if reference.pinned:
         return None
     for digest in (previous, last_digest):
-        if digest and _inspect(engine, reference.at(digest)) is not None:
+        if digest and engine.image(reference.at(digest)) is not None:
             return digest
     return None
