@@ -78,7 +78,7 @@ def _models(campaign: CampaignSpec, host: str | None) -> list[ModelSpec]:
     arms = [arm for arm in campaign.arms if host is None or _host(campaign, arm) == host]
     found: list[ModelSpec] = []
     for arm in arms:
-        found += [model for model in (campaign.model_of(arm), *campaign.arms[arm].drafts) if model not in found]
+        found += [model for model in campaign.models_of(arm) if model not in found]
     return found
 
 

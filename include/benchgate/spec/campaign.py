@@ -235,6 +235,10 @@ class CampaignSpec(Model):
         """The model of ``arm``."""
         return self.arms[arm].model or self.model
 
+    def models_of(self, arm: str) -> list[ModelSpec]:
+        """Every model that ``arm`` needs on its host: the one it serves, and its draft models."""
+        return [self.model_of(arm), *self.arms[arm].drafts]
+
     def image_of(self, arm: str) -> str | None:
         """The image reference of ``arm`` as written (tag or digest)."""
         return self.arms[arm].image or self.image

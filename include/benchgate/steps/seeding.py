@@ -123,7 +123,7 @@ def seed_dataset(run: CampaignRun, host: str, *, say: Say = print) -> list[SeedF
 
 def _models(run: CampaignRun, host: str) -> list[ModelSpec]:
     arms = dict.fromkeys(launch.arm for launch in run.ledger.launches if launch.host == host)
-    models = [model for arm in arms for model in (run.campaign.model_of(arm), *run.campaign.arms[arm].drafts)]
+    models = [model for arm in arms for model in run.campaign.models_of(arm)]
     return list({model_key(model.id, model.revision): model for model in models}.values())
 
 

@@ -10,8 +10,8 @@ from benchgate.engines import get_engine
 from benchgate.engines.base import ServerRequest
 from benchgate.errors import BenchgateError
 from benchgate.hosts.base import Mount, ServerSpec
-from benchgate.records import LaunchRecord, PlannedLaunch
-from benchgate.spec.campaign import ArgValue
+from benchgate.records import HostSeeds, LaunchRecord, PlannedLaunch
+from benchgate.spec.campaign import ArgValue, ModelSpec
 from benchgate.steps.context import CampaignRun, now
 
 
@@ -30,14 +30,12 @@ def server_spec(run: CampaignRun, launch_key: str, secret_values: dict[str, str]
     campaign, (host, placement) = run.campaign, run.places(launch)
     seeds, model = run.seeds(launch.host), run.campaign.model_of(launch.arm)
     image = run.image_of(launch)
-    key = model_key(model.id, model.revision)
-    if key not in seeds.models:
-        raise BenchgateError(f"model {key} was not seeded on host {launch.host}", remedy="run the seed step first")
+    model_path = _seeded(seeds, model, launch.host)
     in_container = host.kind == "docker"
     engine = get_engine(campaign.engine_of(launch.arm))
     command = engine.command(
         ServerRequest(
-            model_path=seeds.models[key],
+            model_path=model_path,
             served_model_name=model.id,
             args=with_draft_paths(campaign.args_of(launch.arm), _draft_paths(run, launch)),
             env=campaign.env_of(launch.arm),
@@ -70,13 +68,16 @@ def server_spec(run: CampaignRun, launch_key: str, secret_values: dict[str, str]
 
 def _draft_paths(run: CampaignRun, launch: PlannedLaunch) -> dict[str, str]:
     """Where the draft models of an arm lie, as its server sees them: by the id that its arguments name."""
-    seeds, paths = run.seeds(launch.host), {}
-    for draft in run.campaign.arms[launch.arm].drafts:
-        key = model_key(draft.id, draft.revision)
-        if key not in seeds.models:
-            raise BenchgateError(f"draft model {key} was not seeded on host {launch.host}", remedy="run the seed step")
-        paths[draft.id] = seeds.models[key]
-    return paths
+    seeds, drafts = run.seeds(launch.host), run.campaign.arms[launch.arm].drafts
+    return {draft.id: _seeded(seeds, draft, launch.host, "draft model") for draft in drafts}
+
+
+def _seeded(seeds: HostSeeds, model: ModelSpec, host: str, what: str = "model") -> str:
+    """Where a model lies on a host, as a server there sees it."""
+    key = model_key(model.id, model.revision)
+    if key not in seeds.models:
+        raise BenchgateError(f"{what} {key} was not seeded on host {host}", remedy="run the seed step first")
+    return seeds.models[key]
 
 
 def with_draft_paths(args: Mapping[str, ArgValue], paths: Mapping[str, str]) -> dict[str, ArgValue]:
