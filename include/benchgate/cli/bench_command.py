@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from benchgate.cli.bench_options import API_KEY, api_key_of, ca_file_of, extra_body_of, goodput_limits, processes_of
 from benchgate.cli.bench_table import describe
-from benchgate.cli.options import number, whole, whole_file
+from benchgate.cli.options import MOST_TOKENS, MOST_USERS, number, whole, whole_file
 from benchgate.client.config import ARRIVALS, ENDPOINTS, EXIT_NOTHING_SUCCEEDED, PROBES, BenchConfig, OptionError
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from benchgate.records import CellSummary
 
 EXIT_BAD_OPTION = 2
-MOST_USERS, MOST_TOKENS = 100_000, 100_000_000  # beyond these stands a typing mistake that would take all memory
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--prompt-tokens",
         "--random-input-len",
         "--isl",
-        type=whole(at_most=MOST_TOKENS),
+        type=tokens,
         metavar="N",
         help="length of synthetic prompts",
     )

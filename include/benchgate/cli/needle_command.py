@@ -6,9 +6,7 @@ import argparse
 import json
 
 from benchgate import secrets
-from benchgate.cli.options import new_file, number, whole, whole_file
-
-MOST_TOKENS = 100_000_000  # beyond it stands a typing mistake that would take all memory
+from benchgate.cli.options import MOST_TOKENS, new_file, number, whole, whole_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,8 +14,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--base-url", required=True, metavar="URL", help="for example http://localhost:8000")
     add("--model", required=True, metavar="ID", help="the served model name")
-    context, answer = whole(at_least=1, at_most=MOST_TOKENS), whole(at_least=1, at_most=MOST_TOKENS)
-    add("--context-tokens", type=context, default=4096, metavar="N", help="prompt plus answer room, in tokens (4096)")
+    tokens = whole(at_least=1, at_most=MOST_TOKENS)
+    add("--context-tokens", type=tokens, default=4096, metavar="N", help="prompt plus answer room, in tokens (4096)")
     add(
         "--depths",
         type=_depths,
@@ -25,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LIST",
         help="0 is the start, 1 the end (0.1,0.5,0.9)",
     )
-    add("--max-tokens", type=answer, default=256, metavar="N", help="answer room for each needle (256)")
+    add("--max-tokens", type=tokens, default=256, metavar="N", help="answer room for each needle (256)")
     seconds = number(above=0, at_most=86_400)
     add("--max-seconds", type=seconds, default=600.0, metavar="S", help="time limit for each needle (600)")
     add("--seed", type=whole(), metavar="N", help="the same documents again (default: new ones every time)")

@@ -13,6 +13,8 @@ from pathlib import Path
 from benchgate.errors import BenchgateError
 from benchgate.names import slug
 
+MOST_USERS, MOST_TOKENS = 100_000, 100_000_000  # beyond these stands a typing mistake that would take all memory
+
 
 def number(
     *, above: float | None = None, at_least: float | None = None, at_most: float | None = None
