@@ -198,11 +198,7 @@ class RunStore:
     def opened(self, target: UPath) -> Iterator[IO[bytes]]:
         """A file to read as a stream. Raises FileNotFoundError when it was never written."""
         with told(target):
-            try:
-                file = target.open("rb")
-            except FileNotFoundError as error:
-                refuse_missing_bucket(target, error)
-                raise
+            file = target.open("rb")
         with file:
             yield file
 

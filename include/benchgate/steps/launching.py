@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -120,8 +119,8 @@ def _begin_again(run: CampaignRun, record: LaunchRecord) -> None:
 
 def handle_of(run: CampaignRun, launch_key: str) -> ServerHandle | None:
     """The started server of a launch; None when it never started."""
-    text = run.store.read_text(run.store.launch_path(launch_key, "handle.json"))
-    return None if text is None else ServerHandle(**json.loads(text))
+    found = run.store.read_json(run.store.launch_path(launch_key, "handle.json"))
+    return None if found is None else ServerHandle(**found)
 
 
 def stop_server(run: CampaignRun, launch_key: str, *, say: Say = print) -> None:
