@@ -22,6 +22,7 @@ from benchgate.artifact_errors import CREDENTIALS, is_local, refuse_missing_buck
 from benchgate.errors import ArtifactError, DamagedArtifact
 from benchgate.names import slug
 from benchgate.records import Record
+from benchgate.whole_file import write_whole
 
 R = TypeVar("R", bound=Record)
 
@@ -130,21 +131,18 @@ class RunStore:
         return self.path("cells", cell, *parts)
 
     def write_text(self, target: UPath, text: str) -> None:
-        """Write aside and rename where the store can (a folder), so that nobody reads half a file."""
+        """Like :meth:`write_bytes`, for text."""
         self.write_bytes(target, text.encode())
 
     def write_bytes(self, target: UPath, data: bytes) -> None:
-        """Like :meth:`write_text`, for bytes. Object stores replace a whole object at once by themselves."""
+        """Write a file so that nobody reads half of it; in a folder, it is on the disk when this returns.
+
+        Object stores replace a whole object at once by themselves.
+        """
         with told(target):
             if is_local(target):
                 target.parent.mkdir(parents=True, exist_ok=True)
-                aside = Path(f"{target.path}.part")
-                try:
-                    aside.write_bytes(data)
-                    aside.replace(target.path)
-                except OSError:  # a full disk: half a file would only take more of it
-                    aside.unlink(missing_ok=True)
-                    raise
+                write_whole(Path(target.path), data, durable=True)
             else:
                 target.write_bytes(data)
 

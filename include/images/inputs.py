@@ -23,6 +23,7 @@ CLIENT_PARTS = (
     "secrets.py",
     "records.py",
     "request_record.py",
+    "whole_file.py",
     "client",
     "metrics",
     "cli/__init__.py",

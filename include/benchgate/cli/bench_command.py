@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from benchgate.cli.bench_options import API_KEY, api_key_of, ca_file_of, extra_body_of, goodput_limits, processes_of
 from benchgate.cli.bench_table import describe
-from benchgate.cli.options import MOST_TOKENS, MOST_USERS, number, whole, whole_file
+from benchgate.cli.options import MOST_TOKENS, MOST_USERS, number, output_file, whole
 from benchgate.client.config import ARRIVALS, ENDPOINTS, EXIT_NOTHING_SUCCEEDED, PROBES, BenchConfig, OptionError
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def _measure(
 def _write(folder: Path, result: BenchResult, summary: CellSummary) -> None:
     from benchgate.client.requests_file import write_requests
 
-    with whole_file(folder / "requests.parquet") as aside:
+    with output_file(folder / "requests.parquet") as aside:
         write_requests(aside, result.records, result.facts)
-    with whole_file(folder / "summary.json") as aside:
+    with output_file(folder / "summary.json") as aside:
         aside.write_text(summary.model_dump_json(indent=1) + "\n")

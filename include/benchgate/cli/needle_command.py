@@ -6,7 +6,7 @@ import argparse
 import json
 
 from benchgate import secrets
-from benchgate.cli.options import MOST_TOKENS, new_file, number, whole, whole_file
+from benchgate.cli.options import MOST_TOKENS, new_file, number, output_file, whole
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
         on_result=show,
     )
     if args.output:
-        with whole_file(args.output) as aside:
+        with output_file(args.output) as aside:
             aside.write_text(check.model_dump_json(indent=1) + "\n")
     if args.json:
         print(json.dumps({"passed": check.passed, "found": check.found, **check.model_dump()}, indent=1))

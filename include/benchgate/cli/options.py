@@ -7,11 +7,12 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from benchgate.errors import BenchgateError
 from benchgate.names import slug
+from benchgate.whole_file import whole_file
 
 MOST_USERS, MOST_TOKENS = 100_000, 100_000_000  # beyond these stands a typing mistake that would take all memory
 
@@ -93,20 +94,16 @@ def new_file(text: str) -> Path:
 
 
 @contextmanager
-def whole_file(target: Path, *, make_folder: bool = True) -> Iterator[Path]:
-    """A path beside ``target`` to write to: it takes the target's place when all is written, and else goes.
+def output_file(target: Path, *, make_folder: bool = True) -> Iterator[Path]:
+    """A path to write what a command was asked to write: it becomes ``target`` when all is written, and else goes.
 
     Raises:
         BenchgateError: it cannot be written, with the file and the reason.
     """
-    aside = target.with_name(f".{target.name}.part")
     try:
         if make_folder:
             target.parent.mkdir(parents=True, exist_ok=True)
-        yield aside
-        aside.replace(target)
+        with whole_file(target) as aside:
+            yield aside
     except OSError as error:
         raise BenchgateError(f"{target} cannot be written: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            aside.unlink(missing_ok=True)

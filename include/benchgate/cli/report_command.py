@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchgate.cli.options import whole_file
+from benchgate.cli.options import output_file
 from benchgate.errors import BenchgateError
 
 FORMATS = ("text", "html", "markdown", "csv", "parquet", "reproduce", "llm-d")
@@ -38,14 +38,14 @@ def run(args: argparse.Namespace) -> int:
         from benchgate.report.export import read_rows, to_parquet
 
         rows = read_rows(key, args.url, published_only=args.published_only)
-        with whole_file(args.output, make_folder=False) as aside:
+        with output_file(args.output, make_folder=False) as aside:
             to_parquet(rows, aside)
         return 0
     text = _text(args, key)
     if args.output is None:
         sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
     else:
-        with whole_file(args.output, make_folder=False) as aside:
+        with output_file(args.output, make_folder=False) as aside:
             aside.write_text(text, encoding="utf-8")
     return 0
 
@@ -114,7 +114,7 @@ def _llmd(key: str, url: str | None, folder: Path) -> int:
     rows = read_rows(key, url, published_only=True)
 
     for row in rows:
-        with whole_file(folder / file_name(row)) as aside:
+        with output_file(folder / file_name(row)) as aside:
             aside.write_text(yaml.safe_dump(document(row), sort_keys=False), encoding="utf-8")
     print(f"{len(rows)} published cells written to {folder}")
     return 0

@@ -57,7 +57,10 @@ def column_of(clock: str) -> str:
 
 
 def write_requests(path: Path, records: Sequence[RequestRecord], facts: ClientFacts) -> None:
-    """Write ``records`` and, as file metadata, what the client knew about itself."""
+    """Write ``records`` and, as file metadata, what the client knew about itself.
+
+    Not aside: whoever keeps the file does that for all of a result's files alike.
+    """
     import pyarrow as pa  # 0.1 s, after the measurement
     import pyarrow.parquet as pq
 
@@ -75,9 +78,7 @@ def write_requests(path: Path, records: Sequence[RequestRecord], facts: ClientFa
     columns["itl_ms"] = lists_of_singles([record.itl_s for record in records], 1000.0)
     metadata = {FACTS_KEY: json.dumps(asdict(facts)).encode()}
     table = pa.Table.from_arrays(list(columns.values()), names=list(columns), metadata=metadata)
-    aside = path.with_name(path.name + ".part")
-    pq.write_table(table, aside, compression="zstd")
-    aside.replace(path)
+    pq.write_table(table, path, compression="zstd")
 
 
 def read_requests(path: Path) -> tuple[list[RequestRecord], ClientFacts | None]:

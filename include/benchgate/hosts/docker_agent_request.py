@@ -9,11 +9,10 @@ import contextlib
 import http.client
 import signal
 import sys
-import time
 from pathlib import Path
 
 ANSWER_LIMIT = 32 * 1024 * 1024  # bytes
-KEEP_S = 600.0  # answers that nobody fetched
+KEEP = 64  # files of requests that may still be going on; older ones are answers that nobody fetched
 
 
 def answer(method: str, port: int, path: str, limit_s: float, body: "bytes | None") -> "tuple[int, bytes]":
@@ -39,13 +38,19 @@ def answer(method: str, port: int, path: str, limit_s: float, body: "bytes | Non
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
+def sweep(folder: Path, token: str) -> None:
+    """Remove what nobody fetched, by number and not by age: a worker's clock stamped these files, and may be hours off."""
+    with contextlib.suppress(OSError):  # another request sweeps as well
+        others = [path for path in folder.iterdir() if not path.name.startswith(token)]
+        others.sort(key=lambda path: path.stat().st_ctime_ns, reverse=True)
+        for old in others[KEEP:]:
+            old.unlink(missing_ok=True)
+
+
 def main(token: str, method: str, port: str, path: str, limit_s: str, folder: str) -> None:
     """Send one request and leave its answer."""
     here = Path(folder)
-    for old in here.iterdir():
-        with contextlib.suppress(OSError):
-            if time.time() - old.stat().st_mtime > KEEP_S:
-                old.unlink()
+    sweep(here, token)
     body = (here / f"{token}.in").read_bytes() if method == "POST" else None
     status, data = answer(method, int(port), path, float(limit_s), body)
     aside = here / f"{token}.tmp"

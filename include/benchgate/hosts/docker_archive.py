@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from benchgate.errors import HostError
+from benchgate.whole_file import whole_file
 
 CHUNK_BYTES = 1 << 20
 
@@ -63,7 +64,7 @@ def member_path(name: str) -> PurePosixPath | None:
 
 
 def extract(chunks: Iterable[bytes], output: Path, *, limits: ArchiveLimits = ArchiveLimits()) -> list[Path]:
-    """Write the regular files of a tar stream below ``output``; each is written aside and renamed.
+    """Write the regular files of a tar stream below ``output``, each of them whole.
 
     Links, devices and pipes are refused, and so are names that leave ``output``, too many files and too much data:
     the archive comes from a machine under test.
@@ -98,11 +99,9 @@ def extract(chunks: Iterable[bytes], output: Path, *, limits: ArchiveLimits = Ar
 
 def _write(source: IO[bytes], target: Path) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
-    aside = target.with_name(target.name + ".part")
-    with aside.open("wb") as out:
+    with whole_file(target) as aside, aside.open("wb") as out:
         while chunk := source.read(CHUNK_BYTES):
             out.write(chunk)
-    aside.replace(target)
     return target
 
 

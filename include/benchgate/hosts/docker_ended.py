@@ -13,6 +13,7 @@ from pathlib import Path
 from benchgate import secrets, settings
 from benchgate.names import slug
 from benchgate.records import ExitInfo
+from benchgate.whole_file import whole_file, write_whole
 
 KEEP = 20  # launches a placement
 
@@ -22,19 +23,17 @@ def _folder(lease: str) -> Path:
 
 
 def keep(lease: str, container: str, lines: Iterable[bytes], how: ExitInfo) -> None:
-    """Keep a log, secrets masked, and the exit; each is written aside and renamed. Older launches are dropped."""
+    """Keep a log, secrets masked, and the exit, each of them whole. Older launches are dropped."""
     folder = _folder(lease)
     folder.mkdir(parents=True, exist_ok=True)
-    aside = folder / f"{container}.log.part"
-    with aside.open("wb") as out:
+    with whole_file(folder / f"{container}.log") as aside, aside.open("wb") as out:
         for line in lines:
             out.write(secrets.mask(line.decode(errors="surrogateescape")).encode(errors="surrogateescape"))
-    aside.replace(folder / f"{container}.log")
-    aside = folder / f"{container}.json.part"
-    aside.write_text(how.model_dump_json())
-    aside.replace(folder / f"{container}.json")
+    write_whole(folder / f"{container}.json", how.model_dump_json())
     ended = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
     for old in ended[KEEP:]:
+        if old.stem == container:
+            continue  # a clock that was set back makes the newest one look old
         for path in (old, old.with_suffix(".log")):
             with contextlib.suppress(FileNotFoundError):
                 path.unlink()

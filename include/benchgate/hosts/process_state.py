@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchgate.hosts.process_table import ProcessId, alive
+from benchgate.whole_file import write_whole
 
 SHORT_HOLD_S = 3.0  # a look by housekeeping, or a start that has not yet said who it is
 KEEP_LAUNCHES = 4  # folders of earlier launches that stay on a placement; their logs are artifacts of their runs
@@ -93,11 +94,11 @@ class PlacementFolder:
         """Write the state of a launch aside and rename it."""
         folder = self.launch_dir(str(state.supervisor))
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # a server may print what it was given
-        _replace(folder / "state.json", json.dumps(_to_json(state), indent=1))
+        write_whole(folder / "state.json", json.dumps(_to_json(state), indent=1))
 
     def set_current(self, launch_id: str) -> None:
         """Say which launch holds the lease."""
-        _replace(self.path / "current", launch_id)
+        write_whole(self.path / "current", launch_id)
 
     def read(self, launch_id: str) -> LaunchState | None:
         """The state of a launch; None when there is none (or it is not ours to understand)."""
@@ -144,12 +145,6 @@ def placements(root: Path) -> list[PlacementFolder]:
     """Every placement that ever had a launch under ``root``."""
     folder = root / "placements"
     return [PlacementFolder(root, path.name) for path in sorted(folder.iterdir())] if folder.is_dir() else []
-
-
-def _replace(path: Path, text: str) -> None:
-    aside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    aside.write_text(text)
-    aside.replace(path)
 
 
 def _to_json(state: LaunchState) -> dict[str, Any]:

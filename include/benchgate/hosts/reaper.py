@@ -7,7 +7,7 @@ from the housekeeping DAG or ``benchgate housekeeping``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from typing import Any
 
 from docker.errors import APIError, NotFound
@@ -24,16 +24,12 @@ TEMPORARY = f"{names.LABEL_PREFIX}.temporary"  # label of networks and volumes t
 _ORDER = {"client": 0, "probe": 1, "helper": 2, "seeder": 3, "server": 4}  # what joined a namespace goes before it
 
 
-def is_stale(labels: dict[str, str], *, now: datetime, run_is_over: Callable[[str], bool]) -> bool:
+def is_stale(labels: dict[str, str], *, age: timedelta, run_is_over: Callable[[str], bool]) -> bool:
     """Whether a container of ours may go: its run is over, or it belongs to no run and is past any use."""
     run = labels.get(names.LABEL_RUN, containers.NO_RUN)
     if run != containers.NO_RUN:
         return run_is_over(run)
-    try:
-        created = datetime.fromisoformat(labels[names.LABEL_CREATED])
-    except (KeyError, ValueError):
-        return True  # ours, of no run, and without a birth date: nothing of today's code makes such a thing
-    return now - created > LIFETIMES.get(labels.get(names.LABEL_ROLE, ""), timedelta(hours=2))
+    return age > LIFETIMES.get(labels.get(names.LABEL_ROLE, ""), timedelta(hours=2))
 
 
 def describe(container: dict[str, Any]) -> str:
@@ -61,8 +57,13 @@ def _asked_once(run_is_over: Callable[[str], bool]) -> Callable[[str], bool]:
 def stale_containers(engine: DockerEngine, *, run_is_over: Callable[[str], bool]) -> list[dict[str, Any]]:
     """Our containers whose run is over, in the order in which they can go. Each run is asked about once."""
     over = _asked_once(run_is_over)
-    now = datetime.now(timezone.utc)
-    found = [item for item in containers.ours(engine) if is_stale(item["Labels"], now=now, run_is_over=over)]
+    # Both times are the engine's: the clock of whoever looks, or of whoever made a container, may be hours off.
+    now = engine.clock()
+    found = [
+        item
+        for item in containers.ours(engine)
+        if is_stale(item["Labels"], age=timedelta(seconds=now - item["Created"]), run_is_over=over)
+    ]
     return sorted(found, key=lambda item: _ORDER.get(item["Labels"].get(names.LABEL_ROLE, ""), 9))
 
 

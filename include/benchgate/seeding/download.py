@@ -11,7 +11,8 @@ import requests
 from benchgate import secrets
 from benchgate.errors import SeedError
 from benchgate.seeding.places import Report, silent
-from benchgate.seeding.verify import PART, file_digest
+from benchgate.seeding.verify import file_digest
+from benchgate.whole_file import PART
 
 TRIES = 4
 _BLOCK = 1 << 16  # a block that breaks off is lost

@@ -18,7 +18,8 @@ from benchgate.hosts.docker_engine import DockerEngine
 from benchgate.names import slug
 from benchgate.records import SeedFact
 from benchgate.seeding.places import Report
-from benchgate.seeding.verify import NOTE, PART, SeedFile, tree_digest
+from benchgate.seeding.verify import NOTE, SeedFile, tree_digest
+from benchgate.whole_file import PART, write_whole
 
 _AGENT = Path(__file__).with_name("host_path_agent.py")
 _READ_S = 2 * 3600.0  # 400 GB at 60 MB/s
@@ -51,9 +52,7 @@ def verified_on_host(
     with containers.on_behalf_of(run):
         found = _look(engine, path, known, image=image, what=what)
     memory.parent.mkdir(parents=True, exist_ok=True)
-    aside = memory.with_name(f"{memory.name}.{slug(run)}{PART}")
-    aside.write_text(json.dumps(found))
-    aside.replace(memory)
+    write_whole(memory, json.dumps(found))
     digest = content_digest(found)
     if digest is None:
         raise SeedError(f"{what}: no file is there", remedy="correct source.host_path of the model")

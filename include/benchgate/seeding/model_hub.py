@@ -20,8 +20,9 @@ from benchgate import secrets
 from benchgate.errors import SeedError
 from benchgate.records import SeedFact
 from benchgate.seeding.places import Report, locked, place, silent
-from benchgate.seeding.verify import NOTE, PART, git_blob_sha1, verified_sha256
+from benchgate.seeding.verify import NOTE, git_blob_sha1, verified_sha256
 from benchgate.spec.campaign import ModelSpec
+from benchgate.whole_file import PART
 
 LISTING = f"{NOTE}hub.json"  # in the snapshot: what the hub said each file is
 LAST = "last-{}.json"  # beside the snapshots: the commit a revision was resolved to last time

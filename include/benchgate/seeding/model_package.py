@@ -10,8 +10,9 @@ from benchgate.errors import SeedError
 from benchgate.records import SeedFact
 from benchgate.seeding import package_index
 from benchgate.seeding.places import Report, locked, place, silent
-from benchgate.seeding.verify import PART, check_sha256, seed_tree, tree_digest, verified_sha256
+from benchgate.seeding.verify import check_sha256, seed_tree, tree_digest, verified_sha256
 from benchgate.spec.campaign import ModelSpec
+from benchgate.whole_file import PART
 
 
 def seed_package_model(model: ModelSpec, report: Report = silent) -> SeedFact:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -16,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchgate.errors import SeedError
+from benchgate.whole_file import PART, write_whole
 
 NOTE = ".benchgate-"  # begins the name of a file that we keep beside a seed; no part of it
 VERIFIED = f"{NOTE}verified.json"
-PART = ".part"  # ends the name of a file that is not whole yet
 _BLOCK = 8 << 20
 
 
@@ -122,9 +121,6 @@ def _recall(folder: Path) -> dict[str, list[int | str]]:
 
 
 def _remember(folder: Path, memory: dict[str, list[int | str]]) -> None:
-    note = folder / VERIFIED
     memory = {name: facts for name, facts in memory.items() if (folder / name).exists()}
-    aside = folder / f"{VERIFIED}.{os.getpid()}{PART}"
     with suppress(OSError):  # a folder that is not ours to write: the file is read again next time
-        aside.write_text(json.dumps(memory, indent=1))
-        aside.replace(note)
+        write_whole(folder / VERIFIED, json.dumps(memory, indent=1))

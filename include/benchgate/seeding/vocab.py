@@ -26,10 +26,11 @@ from benchgate.records import SeedFact
 from benchgate.seeding.download import download
 from benchgate.seeding.npm_package import fetch_member
 from benchgate.seeding.places import Report, locked, place, silent
-from benchgate.seeding.verify import PART, check_sha256, file_digest
+from benchgate.seeding.verify import check_sha256, file_digest
 from benchgate.spec.campaign import Model, Name
 from benchgate.spec.violations import problems_of
 from benchgate.spec.yaml_document import read_document
+from benchgate.whole_file import PART
 
 _OFFICIAL = "https://openaipublic.blob.core.windows.net/encodings"
 _NPM = "gpt-tokenizer@4.0.0"

@@ -11,6 +11,7 @@ from benchgate.engines import get_engine
 from benchgate.errors import BenchgateError
 from benchgate.hosts.base import PreflightFinding
 from benchgate.steps.context import CampaignRun
+from benchgate.whole_file import write_whole
 
 CHECK = "arguments"
 
@@ -68,7 +69,5 @@ def _help(run: CampaignRun, host: str, engine_name: str, pinned: str) -> str | N
     if found is None:
         silent.touch()
         return None
-    aside = said.with_suffix(f".{run.run}.part")
-    aside.write_text(found)
-    aside.replace(said)
+    write_whole(said, found)
     return found

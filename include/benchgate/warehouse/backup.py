@@ -22,6 +22,7 @@ from benchgate import secrets
 from benchgate.errors import WarehouseError
 from benchgate.warehouse.connect import open_warehouse, parse_url, reading, shown, sqlite_path, translated
 from benchgate.warehouse.migrate import VERSION_TABLE, status
+from benchgate.whole_file import whole_file
 
 _RUNS = "campaign_run"
 
@@ -104,17 +105,12 @@ def _runs(url: str | None) -> int:
 
 @contextmanager
 def _written(file: Path) -> Iterator[Path]:
-    """Write aside, then rename: a backup that broke off is not taken for one."""
-    aside = file.with_name(f"{file.name}.part")
+    """A backup that broke off is not taken for one, and nobody else may read what the tool writes meanwhile."""
     try:
-        # made by us, so that nobody else may read what the tool writes into it
-        os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
-        yield aside
-        aside.replace(file)
+        with whole_file(file, mode=0o600, durable=True) as aside:
+            yield aside
     except OSError as error:
         raise WarehouseError(f"{file} cannot be written: {error.strerror or error}") from error
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def _copy_sqlite(source: Path, target: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchgate import cli
-from benchgate.cli.options import whole_file
+from benchgate.cli.options import output_file
 from benchgate.errors import BenchgateError
 
 BENCH = ("bench", "--base-url", "http://127.0.0.1:9", "--prompt-tokens", "50", "--num-prompts", "2")
@@ -146,14 +146,14 @@ def test_a_run_that_nobody_knows_is_told(capsys: pytest.CaptureFixture[str], ben
 
 
 def run_out_of_space(target: Path) -> None:
-    with whole_file(target) as aside:
+    with output_file(target) as aside:
         aside.write_text("ha")
         raise OSError(28, "No space left on device")
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     target = tmp_path / "deep" / "r.json"
-    with whole_file(target) as aside:
+    with output_file(target) as aside:
         aside.write_text("whole")
     with pytest.raises(BenchgateError, match=r"r\.json cannot be written: No space left"):
         run_out_of_space(target)
