@@ -39,7 +39,7 @@ def answer(method: str, port: int, path: str, limit_s: float, body: "bytes | Non
 
 
 def sweep(folder: Path, token: str) -> None:
-    """Remove what nobody fetched, by number and not by age: a worker's clock stamped these files, and may be hours off."""
+    """Remove what nobody fetched. By number, not by age: a worker dated these files, and its clock may be off."""
     with contextlib.suppress(OSError):  # another request sweeps as well
         others = [path for path in folder.iterdir() if not path.name.startswith(token)]
         others.sort(key=lambda path: path.stat().st_ctime_ns, reverse=True)

@@ -30,10 +30,10 @@ def keep(lease: str, container: str, lines: Iterable[bytes], how: ExitInfo) -> N
         for line in lines:
             out.write(secrets.mask(line.decode(errors="surrogateescape")).encode(errors="surrogateescape"))
     write_whole(folder / f"{container}.json", how.model_dump_json())
-    ended = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in ended[KEEP:]:
-        if old.stem == container:
-            continue  # a clock that was set back makes the newest one look old
+    # without this one: where the clock was set back, it looks older than those before it
+    earlier = [path for path in folder.glob("*.json") if path.stem != container]
+    earlier.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in earlier[KEEP - 1 :]:
         for path in (old, old.with_suffix(".log")):
             with contextlib.suppress(FileNotFoundError):
                 path.unlink()

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,13 @@ class DockerEngine:
                 yield
         except APIError as error:
             raise HostError(f"host {self.host}: {what}: {api_message(error)}", remedy=remedy) from error
+
+    def clock(self) -> float:
+        """What time it is on the engine's machine, in seconds since the epoch: whole ones, as it dates containers."""
+        with self.doing("cannot ask for the time"):
+            told = str(self.api.info()["SystemTime"])
+        day_and_time, zone = told[:19], told[19:].lstrip(".0123456789")
+        return datetime.fromisoformat(day_and_time + zone.replace("Z", "+00:00")).timestamp()
 
     def image(self, name: str) -> dict[str, Any] | None:
         """What the engine says of an image; None when it is not there."""

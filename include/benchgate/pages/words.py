@@ -100,14 +100,15 @@ def short(text: str | None, most: int = 300) -> str | None:
 
 
 def seconds_between(start: Any, end: Any) -> float | None:
-    """Seconds from one moment to another; None when either is unknown or no time."""
+    """Seconds from one moment to another; None when either is unknown or no time, or a clock was set back between."""
     first, last = iso(start), iso(end)
     if first is None or last is None:
         return None
     try:
-        return (_parsed(last) - _parsed(first)).total_seconds()
+        passed = (_parsed(last) - _parsed(first)).total_seconds()
     except ValueError:
         return None
+    return passed if passed >= 0 else None
 
 
 def now() -> str:

@@ -59,14 +59,25 @@ def test_no_answer_is_status_0_with_the_reason(tmp_path: Path) -> None:
     assert (tmp_path / "t.out").read_bytes().startswith(b"0\nConnectionRefusedError")
 
 
-def test_old_answers_are_swept(answering: int, tmp_path: Path) -> None:
-    old = tmp_path / "old.out"
-    old.write_bytes(b"x")
-    os.utime(old, (1, 1))
+def test_only_the_newest_answers_that_nobody_fetched_are_kept(answering: int, tmp_path: Path) -> None:
+    for number in range(request.KEEP + 3):
+        (tmp_path / f"{number}.out").write_bytes(b"x")
 
     request.main("t", "GET", str(answering), "/", "5", str(tmp_path))
 
-    assert not old.exists()
+    assert not (tmp_path / "0.out").exists()
+    assert len(list(tmp_path.iterdir())) == request.KEEP + 1
+
+
+def test_a_worker_whose_clock_is_hours_behind_gets_its_answer(answering: int, tmp_path: Path) -> None:
+    for name in ("t.in", "other.in"):  # they come from the worker, with its time
+        (tmp_path / name).write_bytes(b"abc")
+        os.utime(tmp_path / name, (1, 1))
+
+    request.main("t", "POST", str(answering), "/x", "5", str(tmp_path))
+
+    assert (tmp_path / "t.out").read_bytes() == b"200\ncba"
+    assert (tmp_path / "other.in").exists()
 
 
 def test_a_segment_is_held_while_it_is_mapped(tmp_path: Path) -> None:

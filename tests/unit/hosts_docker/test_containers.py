@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -11,9 +12,11 @@ from hypothesis import strategies as st
 
 from benchgate import names
 from benchgate.hosts.docker_client import split_stamped, time_of
+from benchgate.hosts.docker_connections import EngineConnection
 from benchgate.hosts.docker_containers import create_remedy, describe_holder, exit_info
+from benchgate.hosts.docker_engine import DockerEngine
 from benchgate.hosts.docker_network import winner
-from benchgate.hosts.reaper import LIFETIMES, describe, is_stale
+from benchgate.hosts.reaper import LIFETIMES, describe, is_stale, stale_containers
 
 NOW = datetime(2026, 6, 1, tzinfo=timezone.utc)
 
@@ -110,16 +113,32 @@ def test_everybody_settles_on_the_same_network() -> None:
 def test_a_container_goes_when_its_run_is_over_and_not_before() -> None:
     labels = {names.LABEL_RUN: "c.n1", names.LABEL_CREATED: NOW.isoformat()}
 
-    assert is_stale(labels, now=NOW, run_is_over=lambda run: run == "c.n1")
-    assert not is_stale(labels, now=NOW + timedelta(days=9), run_is_over=lambda run: False)
+    assert is_stale(labels, age=timedelta(0), run_is_over=lambda run: run == "c.n1")
+    assert not is_stale(labels, age=timedelta(days=9), run_is_over=lambda run: False)
 
 
 def test_a_helper_of_no_run_goes_when_it_is_past_any_use() -> None:
     labels = {names.LABEL_RUN: "none", names.LABEL_CREATED: NOW.isoformat(), names.LABEL_ROLE: "helper"}
 
-    assert not is_stale(labels, now=NOW + timedelta(minutes=5), run_is_over=lambda run: True)
-    assert is_stale(labels, now=NOW + LIFETIMES["helper"] + timedelta(seconds=1), run_is_over=lambda run: False)
-    assert is_stale({names.LABEL_RUN: "none", names.LABEL_CREATED: "?"}, now=NOW, run_is_over=lambda run: False)
+    assert not is_stale(labels, age=timedelta(minutes=5), run_is_over=lambda run: True)
+    assert is_stale(labels, age=LIFETIMES["helper"] + timedelta(seconds=1), run_is_over=lambda run: False)
+
+
+@pytest.mark.parametrize(
+    ("told", "ages"), [("2026-06-01T00:05:00.123456789Z", []), ("2026-06-01T02:11:00+02:00", ["benchgate-look"])]
+)
+def test_how_old_a_helper_is_the_engines_own_clock_says(told: str, ages: list[str]) -> None:
+    """Whoever made it may have another clock: here one that is a day behind."""
+    labels = {names.LABEL_RUN: "none", names.LABEL_CREATED: (NOW - timedelta(days=1)).isoformat()}
+    helper = {"Names": ["benchgate-look"], "Labels": {**labels, names.LABEL_ROLE: "helper"}}
+    engine = DockerEngine("far", EngineConnection("unix:///nowhere"))
+    engine._api = Mock()
+    engine._api.info.return_value = {"SystemTime": told}
+    engine._api.containers.return_value = [{**helper, "Created": int(NOW.timestamp())}]
+
+    found = stale_containers(engine, run_is_over=lambda run: False)
+
+    assert [item["Names"][0] for item in found] == ages
 
 
 def test_what_was_removed_is_told_in_words() -> None:
