@@ -202,6 +202,7 @@ class LaunchRecord(Record):
     proofs: list[Proof] = []
     warnings: list[Evidence] = []
     needle: NeedleCheck | None = None
+    tokenize_refused: str | None = None  # what the server said to the first cell that asked; later cells do not ask
     gpu_memory_returned: bool | None = None  # after stop; None where there is no GPU
 
 
@@ -265,6 +266,7 @@ class CellSummary(Record):
     client_cpu_share: float | None = None
     client_loop_lag_p99_ms: float | None = None
     stamp_source: str | None = None  # who timed the reads: kernel | user (the client) | mixed
+    tokenize_refused: str | None = None  # what the server's /tokenize said in place of a count; None: it counted
     users: int | None = None
     request_rate: float | None = None
     notes: list[str] = []

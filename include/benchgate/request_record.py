@@ -100,4 +100,5 @@ class ClientFacts:
     reads: int | None = None  # socket reads that carried answers
     events: int | None = None  # events of any sort in them
     token_count_source: str | None = None  # where counts came from when the server sent no usage
+    tokenize_refused: str | None = None  # what the server's /tokenize said in place of a count; None: it counted
     notes: list[str] = field(default_factory=list)

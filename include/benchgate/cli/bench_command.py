@@ -56,6 +56,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--extra-body", metavar="JSON", help="object merged into each request; null removes a field")
     add("--seed", type=whole(), default=1017, metavar="N", help="of prompts and arrivals (default: %(default)s)")
     add("--tokenizer", metavar="FILE", help="tokenizer.json for servers that neither tokenize nor send usage")
+    add(
+        "--tokenize-refused",
+        metavar="WHY",
+        help="the server's /tokenize failed before, and why: it is not asked again, and the notes say so",
+    )
     add("--allow-truncated", action="store_true", help="use what is whole of a cut-off dataset file")
 
     load = parser.add_argument_group("load")
@@ -175,6 +180,7 @@ def config_of(args: argparse.Namespace) -> BenchConfig:
         extra_body=extra_body_of(args.extra_body),
         stop_on_error_rate=args.stop_on_error_rate,
         tokenizer=args.tokenizer,
+        tokenize_refused=args.tokenize_refused,
         api_key=api_key_of(args.api_key_env),
         ca_file=ca_file_of(args),
         probe=args.probe,

@@ -125,6 +125,7 @@ def _result(config: BenchConfig, prepared: Prepared, started_at: str, parts: lis
         stamp_source=_stamp_source(parts),
         reads=sum(part.reads for part in parts),
         events=sum(part.events for part in parts),
+        tokenize_refused=prepared.tokenize_refused,
         notes=list(dict.fromkeys(notes)),
     )
     return BenchResult(records, facts)

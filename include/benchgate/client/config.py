@@ -54,6 +54,7 @@ class BenchConfig:
     extra_body: dict[str, object] = field(default_factory=dict)
     stop_on_error_rate: float | None = None
     tokenizer: str | None = None  # tokenizer.json, or a folder that holds one
+    tokenize_refused: str | None = None  # why the server's /tokenize is not asked (again); None: it is
     api_key: str | None = field(default=None, repr=False)
     ca_file: str | None = None
     probe: str = "auto"

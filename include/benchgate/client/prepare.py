@@ -32,6 +32,7 @@ class Prepared:
     source: PromptSource
     notes: list[str] = field(default_factory=list)
     records: list[RequestRecord] = field(default_factory=list)  # of probes
+    tokenize_refused: str | None = None  # why the server's /tokenize counts nothing; None: it does, or a file agrees
 
 
 async def prepare(config: BenchConfig, pool: Pool, drain: Drain) -> Prepared:
@@ -70,16 +71,23 @@ def check_dataset(dataset: str) -> None:
 
 
 async def _prepare(config: BenchConfig, model: str, pool: Pool, drain: Drain) -> Prepared:
-    counter = await choose_counter(pool, model, tokenizer=config.tokenizer, api_key=config.api_key)
-    notes: list[str] = []
+    known = config.tokenize_refused
+    choice = await choose_counter(pool, model, tokenizer=config.tokenizer, api_key=config.api_key, refused=known)
+    counter, refused = choice.counter, choice.refused
     try:
         source = await _source(config, counter)
     except (CallFailed, ConnectError) as error:  # it tokenized at first and then no longer
-        notes.append(f"the server stopped tokenizing, so lengths are approximated: {error}")
-        counter = Approximation()
+        counter, refused = Approximation(), str(error)
         source = await _source(config, counter)
+    notes = []
+    if refused is not None:
+        again = " again" if known else ""
+        notes.append(
+            f"the server's /tokenize is not asked{again}: {refused}; tokens are counted by {counter.described}"
+        )
     probed = await probe(config, model, source, pool, drain)
-    return Prepared(model, counter, source, [*notes, *source.notes, *probed.notes], probed.records)
+    notes += [*source.notes, *probed.notes]
+    return Prepared(model, counter, source, notes, probed.records, refused)
 
 
 async def _source(config: BenchConfig, counter: TokenCounter) -> PromptSource:
@@ -141,10 +149,7 @@ async def _synthetic(config: BenchConfig, counter: TokenCounter) -> SyntheticSou
     empty = SyntheticSource(words.words, words.tokens_per_word, 1, 0, config.seed).empty_text()
     if approximate:
         around = len(empty.split())
-        notes.append(
-            "prompt lengths are approximated (the server has no /tokenize and no tokenizer was given) and corrected "
-            "by the usage of the first answers"
-        )
+        notes.append("prompt lengths are approximated and corrected by the usage of the first answers")
     else:
         around = (await counter.count([empty]))[0]
     if config.prompt_tokens < around + template:

@@ -101,6 +101,7 @@ def summarise(
         client_cpu_share=facts.cpu_share if facts else None,
         client_loop_lag_p99_ms=facts.loop_lag_p99_ms if facts else None,
         stamp_source=facts.stamp_source if facts else None,
+        tokenize_refused=facts.tokenize_refused if facts else None,
         users=users,
         request_rate=facts.request_rate if facts else None,
         notes=[*(facts.notes if facts else []), *_count_notes(successful)],

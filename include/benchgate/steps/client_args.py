@@ -26,6 +26,7 @@ def bench_args(
     model: str,
     dataset: str,
     tokenizer: str | None = None,
+    tokenize_refused: str | None = None,
     again: bool = False,
 ) -> list[str]:
     """Arguments of ``benchgate bench`` for one cell, without ``--output``."""
@@ -58,4 +59,6 @@ def bench_args(
         args += ["--goodput", ",".join(f"{name.removesuffix('_ms')}:{limit:g}" for name, limit in limits.items())]
     if tokenizer is not None:
         args += ["--tokenizer", tokenizer]
+    if tokenize_refused is not None:
+        args += ["--tokenize-refused", tokenize_refused]
     return [*args, "--progress", "json"]

@@ -123,6 +123,17 @@ def test_synthetic_prompts_have_the_length_that_the_server_counts(reference_serv
     assert counted == pytest.approx([500] * 6, rel=0.01)
 
 
+def test_a_run_says_why_the_server_did_not_tokenize(reference_server: RunningServer) -> None:
+    measured = measure(reference_server, "steady", prompt_tokens=500, warmup=2, tokenize_refused="it answered 500: oh")
+    facts = measured.result.facts
+    counted = [record.prompt_tokens for record in measured_only(measured.result.records)]
+    assert facts.tokenize_refused == "it answered 500: oh"
+    assert facts.notes[0].startswith(
+        "the server's /tokenize is not asked again: it answered 500: oh; tokens are counted by"
+    )
+    assert counted == pytest.approx([500] * 4, rel=0.01)  # the usage of the warm-up corrected them
+
+
 def test_sharegpt_prompts_are_sent_whole(reference_server: RunningServer, tmp_path: Path) -> None:
     entries = [
         {

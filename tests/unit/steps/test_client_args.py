@@ -88,3 +88,13 @@ def test_arms_get_the_same_prompts_and_two_cells_of_a_launch_never_do() -> None:
 @pytest.mark.parametrize("repeat", [1, 2])
 def test_measuring_once_more_sends_other_prompts(repeat: int) -> None:
     assert cell_seed(CLOSED, cell(repeat=repeat)) != cell_seed(CLOSED, cell(repeat=repeat), again=True)
+
+
+def test_a_tokenizer_that_failed_in_this_launch_is_not_asked_again() -> None:
+    why = "it answered 500: Integer exceeds 64-bit range"
+
+    args = bench_args(CLOSED, cell(), base_url="http://h:1", model="m", dataset="synthetic", tokenize_refused=why)
+
+    assert bench_command.config_of(parsed(args)).tokenize_refused == why
+    asks = bench_args(CLOSED, cell(), base_url="http://h:1", model="m", dataset="synthetic")
+    assert bench_command.config_of(parsed(asks)).tokenize_refused is None

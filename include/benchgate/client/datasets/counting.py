@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from benchgate.client.config import OptionError
 from benchgate.client.wire.calls import CallFailed, call_json
+from benchgate.client.wire.faults import cut, error_in
 from benchgate.client.wire.pool import Pool
+from benchgate.secrets import mask
 
 CALLS_AT_ONCE = 8
 # Two lengths of the same words, then what tokenizers differ in: numbers, capitals, other scripts, code, white space.
@@ -67,7 +70,8 @@ class ServerCounter:
             )
         count = _count_in(answer)
         if status != 200 or count is None:
-            raise CallFailed(f"/tokenize answered {status}: {str(answer)[:200]}")
+            said = error_in(answer) or (str(answer) if answer else "nothing readable")
+            raise CallFailed(f"it answered {status}: {cut(mask(said))}")
         return count
 
 
@@ -118,19 +122,38 @@ class Approximation:
         return [max(1, round(len(text) / CHARS_PER_TOKEN)) for text in texts]
 
 
-async def choose_counter(pool: Pool, model: str, *, tokenizer: str | None, api_key: str | None) -> TokenCounter:
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Who counts, and why the server's ``/tokenize`` does not; None where it does, or agrees with who does."""
+
+    counter: TokenCounter
+    refused: str | None = None
+
+
+async def choose_counter(
+    pool: Pool, model: str, *, tokenizer: str | None, api_key: str | None, refused: str | None = None
+) -> Choice:
     """The server's tokenizer if it has one, else the file that was given, else the approximation.
 
     A file that counts as the server does is used in its place: it counts thousands of prompts in the time of a few
     calls. One that counts otherwise is of another model, and the server is right.
+
+    Args:
+        tokenizer: a tokenizer file, or the folder that holds one.
+        refused: what the server said before in place of a count: it is not asked again.
     """
     file = FileCounter(tokenizer) if tokenizer is not None else None
     server = ServerCounter(pool, model, api_key)
-    try:
-        counts = await server.count(PROBE_TEXTS)
-    except CallFailed:
-        counts = []
-    # a server without the route may still answer something: the texts must give plausible counts
-    if not counts or not 0 < counts[0] < counts[1]:
-        return file or Approximation()
-    return file if file is not None and await file.count(PROBE_TEXTS) == counts else server
+    counts: list[int] = []
+    if refused is None:
+        try:
+            # one text alone first: a server that fails at it writes one traceback and not one for each
+            counts = [*await server.count(PROBE_TEXTS[:1]), *await server.count(PROBE_TEXTS[1:])]
+        except CallFailed as error:
+            refused = str(error)
+        else:  # a server without the route may still answer something: the texts must give plausible counts
+            if not 0 < counts[0] < counts[1]:
+                refused = f"it counted {counts[0]} tokens for one word and {counts[1]} for eight"
+    if refused is not None:
+        return Choice(file or Approximation(), refused)
+    return Choice(file if file is not None and await file.count(PROBE_TEXTS) == counts else server)

@@ -220,7 +220,7 @@ async def sharegpt_source(
             f"the dataset file is cut off at byte {file.truncated_at:,}: {file.conversations:,} conversations used"
         )
     if counter.source == "approximation":
-        notes.append(f"dataset filtered by {counter.described}: the server has no /tokenize and no tokenizer was given")
+        notes.append(f"dataset filtered by {counter.described}: no tokenizer was given")
     if requests is not None and len(kept) < requests:
         notes.append(f"{requests} prompts wanted, {len(kept)} fit the filter: prompts repeat (a prefix cache may help)")
     return SampledSource([Prompt.of(text, tokens) for text, tokens in kept], min(measured, len(kept)), notes)
