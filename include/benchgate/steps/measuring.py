@@ -103,6 +103,7 @@ def _measure(run: CampaignRun, cell: PlannedCell, say: Say, client: RunClient | 
         model=record.model_id,
         dataset=seeds.datasets.get(workload.dataset, workload.dataset),
         tokenizer=run.campaign.model_of(cell.arm).tokenizer,
+        tokenize_refused=record.tokenize_refused,
         again=again,
     )
     args += ["--max-tokens-per-event", f"{gates.max_tokens_per_event:g}"]
@@ -135,6 +136,8 @@ def _measure(run: CampaignRun, cell: PlannedCell, say: Say, client: RunClient | 
             said = "; ".join(watch.tail[-3:]) or "it said nothing"
             raise MeasureFailed(f"{cell.cell}: the load generator ended with exit code {code}: {said}")
         summary = CellSummary.model_validate_json((output / "summary.json").read_text())
+        if summary.tokenize_refused != record.tokenize_refused:  # the next cells of this launch need not ask
+            run.update_launch(cell.launch, tokenize_refused=summary.tokenize_refused)
         compiled = _compiled(host, handle, engine.name, lines_before[0])
         if compiled:
             summary = _with_compiles(output, summary, workload, gates, compiled)
