@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from benchgate.client.tokenize import count_in, question
 from benchgate.client.wire.faults import classify
 from benchgate.errors import BenchgateError
 from benchgate.needle import haystack
@@ -177,11 +178,10 @@ def counter_of(model: str, post: Post) -> Callable[[str], int]:
     """
 
     def templated(text: str) -> int:
-        return _counted(_json(post, "/tokenize", {"model": model, "messages": _messages(text)}).get("count"))
+        return _counted(_json(post, "/tokenize", {"model": model, "messages": _messages(text)}))
 
     def plain(text: str) -> int:
-        tokens = _json(post, "/tokenize", {"content": text, "add_special": False}).get("tokens")
-        return _counted(len(tokens) if isinstance(tokens, list) else None)
+        return _counted(_json(post, "/tokenize", question(model, text)))
 
     sample = "The harbour office wrote a short note."
     for count in (templated, plain):
@@ -189,7 +189,7 @@ def counter_of(model: str, post: Post) -> Callable[[str], int]:
             tokens = count(sample)
         except (BenchgateError, OSError):
             continue
-        if tokens <= 0:
+        if tokens < len(sample.split()):  # a word has a token at least: it counted something else
             continue
         used = _prompt_tokens(model, post, sample)
         overhead = used - tokens if used else (0 if count is templated else 32)
@@ -221,10 +221,10 @@ def _json(post: Post, path: str, body: dict[str, object]) -> dict[str, Any]:
     return answer
 
 
-def _counted(value: object) -> int:
-    count = _count(value)
+def _counted(answer: dict[str, Any]) -> int:
+    count = count_in(answer)
     if count is None:
-        raise BenchgateError(f"/tokenize answered no count of tokens: {str(value)[:80]}")
+        raise BenchgateError(f"/tokenize answered no count of tokens: {str(answer)[:80]}")
     return count
 
 

@@ -21,8 +21,15 @@ class Server:
     """A server that counts one token a word and 9 for its template, and reads the document it is given."""
 
     def __init__(
-        self, *, tokenize: bool = True, answer: Any = None, status: int = 200, counts_too_many: float = 1.0
+        self,
+        *,
+        tokenize: bool = True,
+        plain: bool = False,
+        answer: Any = None,
+        status: int = 200,
+        counts_too_many: float = 1.0,
     ) -> None:
+        self.plain = plain  # /tokenize takes a text, as SGLang's does, and no messages
         self.counts_too_many = counts_too_many  # by /tokenize, against what the chat endpoint uses
         self.tokenize = tokenize
         self.answer = answer
@@ -34,8 +41,12 @@ class Server:
         if path == "/tokenize":
             if not self.tokenize:
                 return 404, b"not found"
-            words = len(request["messages"][0]["content"].split())
-            return 200, json.dumps({"count": int(words * self.counts_too_many) + 9}).encode()
+            if self.plain and "prompt" not in request:
+                return 400, b"prompt is missing"
+            text = request["prompt"] if self.plain else request["messages"][0]["content"]
+            words = len(text.split())
+            template = 0 if self.plain else 9
+            return 200, json.dumps({"count": int(words * self.counts_too_many) + template}).encode()
         prompt = request["messages"][0]["content"]
         tokens = len(prompt.split()) + 9
         if request["max_tokens"] > 1:
@@ -107,6 +118,20 @@ def test_a_context_that_the_server_refuses_is_named_and_not_found() -> None:
     assert not check.passed
     assert {result.error_kind for result in check.results} == {"context_overflow"}
     assert "available context size" in (check.results[0].error_message or "")
+
+
+def test_a_tokenize_endpoint_that_takes_plain_text_sizes_the_document() -> None:
+    server = Server(plain=True)
+    asked: list[str] = []
+
+    def post(path: str, body: bytes, timeout: float) -> tuple[int, bytes]:
+        asked.append(path)
+        return server(path, body, timeout)
+
+    check = run_needle_check(REQUEST, post)
+
+    assert check.passed
+    assert asked.count("/tokenize") > len(check.results)  # it was used, not only tried
 
 
 def test_a_server_without_tokenize_is_sized_from_its_usage() -> None:

@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from benchgate.client.config import OptionError
+from benchgate.client.tokenize import count_in, question
 from benchgate.client.wire.calls import CallFailed, call_json
 from benchgate.client.wire.faults import cut, error_in
 from benchgate.client.wire.pool import Pool
@@ -37,7 +38,7 @@ class TokenCounter(Protocol):
 
 
 class ServerCounter:
-    """``POST /tokenize`` of vLLM and SGLang (``prompt`` in, ``count`` out) and of llama.cpp (``content`` in)."""
+    """The server's own ``/tokenize``."""
 
     source = "server"
 
@@ -57,31 +58,16 @@ class ServerCounter:
         return list(await asyncio.gather(*(self._one(text) for text in texts)))
 
     async def _one(self, text: str) -> int:
-        body = {
-            "model": self._model,
-            "prompt": text,
-            "content": text,
-            "add_special_tokens": False,
-            "add_special": False,
-        }
+        path = f"{self._pool.target.root_path}/tokenize"
         async with self._gate:
             status, answer = await call_json(
-                self._pool, "POST", f"{self._pool.target.root_path}/tokenize", body, api_key=self._api_key
+                self._pool, "POST", path, question(self._model, text), api_key=self._api_key
             )
-        count = _count_in(answer)
+        count = count_in(answer)
         if status != 200 or count is None:
             said = error_in(answer) or (str(answer) if answer else "nothing readable")
             raise CallFailed(f"it answered {status}: {cut(mask(said))}")
         return count
-
-
-def _count_in(answer: Any) -> int | None:
-    if not isinstance(answer, dict):
-        return None
-    count, tokens = answer.get("count"), answer.get("tokens")
-    if isinstance(count, int) and not isinstance(count, bool):
-        return count
-    return len(tokens) if isinstance(tokens, list) else None
 
 
 class FileCounter:
