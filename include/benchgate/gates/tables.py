@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchgate import fingerprint
 from benchgate.gates import checks
+from benchgate.gates.heavier_load import overtaken
 from benchgate.records import CellRecord, LaunchRecord, Ledger
 from benchgate.spec.campaign import CampaignSpec
 
@@ -66,6 +67,7 @@ CELL_COLUMNS = {
     "range_problem": "text",
     "warm_verdict": "text",
     "warm_reason": "text",
+    "overtaken": "text",
     "stopped_by": "text",
     "cut_off_share": "number",
     "decode_tok_s": "number",
@@ -127,7 +129,7 @@ def needle_rows(campaign: CampaignSpec, launches: Iterable[LaunchRecord]) -> lis
     return rows
 
 
-def cell_rows(campaign: CampaignSpec, ledger: Ledger, cells: Iterable[CellRecord]) -> list[dict[str, Any]]:
+def cell_rows(campaign: CampaignSpec, ledger: Ledger, cells: Sequence[CellRecord]) -> list[dict[str, Any]]:
     """One row a measured cell."""
     planned = {cell.cell: cell for cell in ledger.cells}
     rows = []
@@ -150,7 +152,7 @@ def cell_rows(campaign: CampaignSpec, ledger: Ledger, cells: Iterable[CellRecord
                 "token_gap_max": gates.token_agreement.max_relative_difference,
             }
         if cell.summary is not None:
-            row |= _measured(cell)
+            row |= {**_measured(cell), "overtaken": overtaken(cell, cells)}
         rows.append(row)
     return rows
 

@@ -194,6 +194,17 @@ NUMBERS = (
         observed=lambda row: shown(row["warm_verdict"]),
         limit=lambda _row: "warm",
     ),
+    Rule(
+        name="ttft_grows_with_load",
+        asks="a heavier load of the same launch and workload did not get its first tokens much sooner",
+        expect=no_problem("overtaken"),
+        reason=lambda row: (
+            f"something else than the load held the first tokens up: {row['overtaken']}; TTFT and throughput are "
+            "the server's, and no measure of its prefill"
+        ),
+        observed=lambda row: shown(row["overtaken"]),
+        severity="warning",
+    ),
 )
 
 CELL_RULES = (*IDENTITY, *REQUESTS, *TOKENS, *NUMBERS)
