@@ -21,7 +21,7 @@ CLIENT_PARTS = (
     "names.py",
     "settings.py",
     "secrets.py",
-    "records.py",
+    "records",
     "request_record.py",
     "whole_file.py",
     "client",
