@@ -57,6 +57,29 @@ def campaign(**changes: Any) -> CampaignSpec:
     return CampaignSpec.model_validate({**CAMPAIGN, **changes})
 
 
+def planned_cell(
+    launch: str = "a@here/one",
+    workload: str = "chat",
+    users: int | None = 4,
+    rate: float | None = None,
+    repeat: int = 1,
+) -> PlannedCell:
+    """One line of a ledger."""
+    arm, _, where = launch.partition("@")
+    host, _, placement = where.partition("/")
+    return PlannedCell(
+        cell=cell_key(launch, workload, users, rate, repeat),
+        launch=launch,
+        arm=arm,
+        host=host,
+        placement=placement,
+        workload=workload,
+        users=users,
+        request_rate=rate,
+        repeat=repeat,
+    )
+
+
 def ledger_of(spec: CampaignSpec, run: str = "kernels.night-1") -> Ledger:
     """Each arm on its own placement, every workload, load and repeat."""
     launches, cells = [], []
@@ -67,20 +90,7 @@ def ledger_of(spec: CampaignSpec, run: str = "kernels.night-1") -> Ledger:
         for workload, load in spec.workloads.items():
             for users, rate in load.loads:
                 for repeat in range(1, spec.repeats + 1):
-                    key = cell_key(launch, workload, users, rate, repeat)
-                    cells.append(
-                        PlannedCell(
-                            cell=key,
-                            launch=launch,
-                            arm=name,
-                            host=host,
-                            placement=placement,
-                            workload=workload,
-                            users=users,
-                            request_rate=rate,
-                            repeat=repeat,
-                        )
-                    )
+                    cells.append(planned_cell(launch, workload, users, rate, repeat))
     return Ledger(campaign=spec.campaign, run=run, created_at="2026-11-30T02:00:00Z", launches=launches, cells=cells)
 
 

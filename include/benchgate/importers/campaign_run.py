@@ -199,20 +199,7 @@ def _write_cell(store: RunStore, placed: _Placed, target: Target) -> None:
     summary = cell.summary.model_copy(
         update={"client_version": version, "users": planned.users, "request_rate": planned.request_rate}
     )
-    record = CellRecord(
-        cell=planned.cell,
-        launch=planned.launch,
-        arm=planned.arm,
-        host=planned.host,
-        placement=planned.placement,
-        workload=planned.workload,
-        users=planned.users,
-        request_rate=planned.request_rate,
-        repeat=planned.repeat,
-        state="measured",
-        summary=summary,
-        dataset=cell.dataset,
-    )
+    record = CellRecord(**planned.model_dump(), state="measured", summary=summary, dataset=cell.dataset)
     store.write(store.cell_path(planned.cell, "cell.json"), record)
     if cell.requests:
         facts = ClientFacts(summary.client_name, version or "unknown", model=cell.model, endpoint=cell.endpoint)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from benchgate.records.base import Record
+from benchgate.records.run import PlannedCell
 
 
 class Percentiles(Record):
@@ -116,18 +117,9 @@ class TokenTotals(Record):
     unaccounted: int  # requests that reached the server and whose token counts nobody knows
 
 
-class CellRecord(Record):
-    """One measured (or planned) cell. ``state`` is what the measuring step knows; gates decide publication."""
+class CellRecord(PlannedCell):
+    """A planned cell and what was measured. ``state`` is what the measuring step knows; gates decide publication."""
 
-    cell: str  # names.cell_key
-    launch: str
-    arm: str
-    host: str
-    placement: str
-    workload: str
-    users: int | None
-    request_rate: float | None
-    repeat: int
     state: Literal["planned", "measured", "failed", "not_run"] = "planned"
     reason: str | None = None  # for failed and not_run
     summary: CellSummary | None = None

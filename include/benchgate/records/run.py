@@ -22,7 +22,7 @@ class PlannedLaunch(Record):
 class PlannedCell(Record):
     """One line of the ledger."""
 
-    cell: str
+    cell: str  # names.cell_key
     launch: str
     arm: str
     host: str

@@ -7,22 +7,13 @@ from typing import Any
 import pytest
 
 from benchgate.gates.heavier_load import overtaken
-from benchgate.records import CellRecord, PlannedCell
-from tests.support.runs import cell_record, percentiles, summary
+from benchgate.records import CellRecord
+from tests.support.runs import cell_record, percentiles, planned_cell, summary
 
 
-def cell(ttft_ms: float | None, users: int | None, **changes: Any) -> CellRecord:
-    values: dict[str, Any] = {"launch": "a@h/p", "workload": "chat", "request_rate": None, "repeat": 1, **changes}
-    planned = PlannedCell(
-        cell=f"{values['launch']}/{values['workload']}/{users}/{values['request_rate']}/r{values['repeat']}",
-        arm="a",
-        host="h",
-        placement="p",
-        users=users,
-        **values,
-    )
-    latencies = {} if ttft_ms is None else {"ttft_ms": percentiles(ttft_ms)}
-    return cell_record(planned, summary=summary(**{"ttft_ms": None, **latencies}))
+def cell(ttft_ms: float | None, users: int | None, **where: Any) -> CellRecord:
+    ttft = None if ttft_ms is None else percentiles(ttft_ms)
+    return cell_record(planned_cell(users=users, **where), summary=summary(ttft_ms=ttft))
 
 
 @pytest.mark.parametrize(
@@ -44,20 +35,20 @@ def test_first_tokens_that_more_users_got_much_sooner_were_held_up() -> None:
 
 
 def test_a_lighter_load_of_an_open_loop_is_compared_by_its_rate() -> None:
-    fast = cell(100.0, None, request_rate=8.0)
+    fast = cell(100.0, None, rate=8.0)
 
-    assert overtaken(cell(400.0, None, request_rate=2.5), [fast]) is not None
-    assert overtaken(fast, [cell(10.0, None, request_rate=2.5)]) is None
+    assert overtaken(cell(400.0, None, rate=2.5), [fast]) is not None
+    assert overtaken(fast, [cell(10.0, None, rate=2.5)]) is None
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        cell(50.0, 64, launch="b@h/p"),
+        cell(50.0, 64, launch="b@here/one"),
         cell(50.0, 64, workload="prompt-8k"),
         cell(50.0, 1),
         cell(50.0, 16, repeat=2),
-        cell(50.0, None, request_rate=100.0),
+        cell(50.0, None, rate=100.0),
         cell(None, 64),
     ],
     ids=["another launch", "another workload", "fewer users", "a repeat", "an open loop", "no latency"],

@@ -7,25 +7,9 @@ import argparse
 import pytest
 
 from benchgate.cli import bench_command
-from benchgate.records import PlannedCell
 from benchgate.spec.campaign import Goodput, WorkloadSpec
 from benchgate.steps.client_args import bench_args, cell_seed
-
-
-def cell(users: int | None = 4, rate: float | None = None, repeat: int = 1, arm: str = "a") -> PlannedCell:
-    launch = f"{arm}@here/one"
-    return PlannedCell(
-        cell=f"{launch}/chat/u4/r{repeat}",
-        launch=launch,
-        arm=arm,
-        host="here",
-        placement="one",
-        workload="chat",
-        users=users,
-        request_rate=rate,
-        repeat=repeat,
-    )
-
+from tests.support.runs import planned_cell
 
 CLOSED = WorkloadSpec(dataset="synthetic", prompt_tokens=64, users=[1, 4], requests=20, max_tokens=16, max_seconds=30)
 OPEN = WorkloadSpec(
@@ -51,7 +35,7 @@ def parsed(args: list[str]) -> argparse.Namespace:
 
 
 def test_a_closed_loop_cell_is_what_the_bench_command_understands() -> None:
-    args = bench_args(CLOSED, cell(), base_url="http://h:1", model="m", dataset="synthetic")
+    args = bench_args(CLOSED, planned_cell(), base_url="http://h:1", model="m", dataset="synthetic")
 
     options = parsed(args)
     config = bench_command.config_of(options)
@@ -63,7 +47,9 @@ def test_a_closed_loop_cell_is_what_the_bench_command_understands() -> None:
 
 
 def test_an_open_loop_cell_keeps_every_setting_of_its_workload() -> None:
-    args = bench_args(OPEN, cell(None, 2.5), base_url="http://h:1", model="m", dataset="/datasets/s.json")
+    args = bench_args(
+        OPEN, planned_cell(users=None, rate=2.5), base_url="http://h:1", model="m", dataset="/datasets/s.json"
+    )
 
     options = parsed(args)
     config = bench_command.config_of(options)
@@ -78,8 +64,8 @@ def test_an_open_loop_cell_keeps_every_setting_of_its_workload() -> None:
 
 
 def test_arms_get_the_same_prompts_and_two_cells_of_a_launch_never_do() -> None:
-    same = {cell_seed(CLOSED, cell(arm=arm)) for arm in ("a", "b")}
-    different = {cell_seed(CLOSED, cell(users=users, repeat=repeat)) for users in (1, 4) for repeat in (1, 2)}
+    same = {cell_seed(CLOSED, planned_cell(f"{arm}@here/one")) for arm in ("a", "b")}
+    different = {cell_seed(CLOSED, planned_cell(users=users, repeat=repeat)) for users in (1, 4) for repeat in (1, 2)}
 
     assert len(same) == 1
     assert len(different) == 4
@@ -87,14 +73,16 @@ def test_arms_get_the_same_prompts_and_two_cells_of_a_launch_never_do() -> None:
 
 @pytest.mark.parametrize("repeat", [1, 2])
 def test_measuring_once_more_sends_other_prompts(repeat: int) -> None:
-    assert cell_seed(CLOSED, cell(repeat=repeat)) != cell_seed(CLOSED, cell(repeat=repeat), again=True)
+    assert cell_seed(CLOSED, planned_cell(repeat=repeat)) != cell_seed(CLOSED, planned_cell(repeat=repeat), again=True)
 
 
 def test_a_tokenizer_that_failed_in_this_launch_is_not_asked_again() -> None:
     why = "it answered 500: Integer exceeds 64-bit range"
 
-    args = bench_args(CLOSED, cell(), base_url="http://h:1", model="m", dataset="synthetic", tokenize_refused=why)
+    args = bench_args(
+        CLOSED, planned_cell(), base_url="http://h:1", model="m", dataset="synthetic", tokenize_refused=why
+    )
 
     assert bench_command.config_of(parsed(args)).tokenize_refused == why
-    asks = bench_args(CLOSED, cell(), base_url="http://h:1", model="m", dataset="synthetic")
+    asks = bench_args(CLOSED, planned_cell(), base_url="http://h:1", model="m", dataset="synthetic")
     assert bench_command.config_of(parsed(asks)).tokenize_refused is None

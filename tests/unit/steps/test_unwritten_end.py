@@ -7,21 +7,12 @@ from pathlib import Path
 import pytest
 
 from benchgate.errors import ArtifactError, MeasureFailed
-from benchgate.records import Ledger, PlannedCell
+from benchgate.records import Ledger
 from benchgate.steps import measuring
 from benchgate.steps.context import CampaignRun
+from tests.support.runs import planned_cell
 
-CELL = PlannedCell(
-    cell="a@h/p/chat/u1/r1",
-    launch="a@h/p",
-    arm="a",
-    host="h",
-    placement="p",
-    workload="chat",
-    users=1,
-    request_rate=None,
-    repeat=1,
-)
+CELL = planned_cell()
 
 
 def test_a_full_disk_does_not_hide_what_ended_the_measurement(
