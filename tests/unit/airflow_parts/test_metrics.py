@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import airflow
 import pytest
+import yaml
 
 from benchgate.airflow import metrics
 from benchgate.airflow.metrics import Sample, count_finished, count_run, samples_of_housekeeping, samples_of_run
@@ -136,3 +138,13 @@ def test_every_metric_stands_in_the_operators_page_with_its_meaning() -> None:
     rows = re.findall(r"^\| `benchgate\.([^`]+)` \| (counter|gauge) \| ([^|]+) \| [^|]+ \|$", page, re.MULTILINE)
 
     assert {name: (kind, meaning.strip()) for name, kind, meaning in rows} == metrics.METRICS
+
+
+def test_airflows_own_metrics_in_that_page_are_those_of_this_airflow() -> None:
+    template = Path(airflow.__file__).parent / "_shared" / "observability" / "metrics" / "metrics_template.yaml"
+    known = {metric["name"] for metric in yaml.safe_load(template.read_text())["metrics"]}
+    page = (ROOT / "docs" / "operator.md").read_text()
+    named = re.findall(r"`airflow\.([a-z_.]+)`", page)
+
+    assert len(named) >= 9
+    assert set(named) <= known
