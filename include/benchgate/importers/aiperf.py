@@ -7,13 +7,12 @@ is our ITL. Counts are the server's only with ``--use-server-token-count``.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from benchgate.importers.document import Document
+from benchgate.importers.document import Document, load_rows
 from benchgate.importers.errors import kind_of, short
-from benchgate.importers.model import ImportedCell, ResultError
+from benchgate.importers.model import ImportedCell
 from benchgate.importers.summary import Facts, summarise
 from benchgate.records import Percentiles
 from benchgate.request_record import CUT_OFF, RequestRecord
@@ -142,18 +141,8 @@ def _percentiles(document: Document, metric: str) -> Percentiles | None:
 
 def _records(path: Path) -> list[RequestRecord]:
     """``profile_export.jsonl``: one request a line; warm-up is left out."""
-    records: list[RequestRecord] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            values = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise ResultError(f"{path}:{number}: column {error.colno}: is no JSON, or was cut off") from None
-        if not isinstance(values, dict):
-            raise ResultError(f"{path}:{number}: is no object")
-        row = Document(path, values, f"line {number}")
-        if row.needed("metadata").text("benchmark_phase") in (None, "profiling"):
-            records.append(_record(len(records), row))
-    return records
+    measured = [row for row in load_rows(path) if row.needed("metadata").text("benchmark_phase") in (None, "profiling")]
+    return [_record(number, row) for number, row in enumerate(measured)]
 
 
 def _record(number: int, row: Document) -> RequestRecord:

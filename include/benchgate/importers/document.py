@@ -132,6 +132,18 @@ class Document:
             return at.replace(tzinfo=at.tzinfo or timezone.utc).astimezone(timezone.utc).isoformat(timespec="seconds")
         raise self.wrong(key, f"is {_shown(text)}, not a time")
 
+    def epoch(self, key: str) -> str | None:
+        """A point in time given in seconds since 1970, as UTC ISO 8601, or None."""
+        seconds = self.number(key)
+        try:
+            return None if seconds is None else _at(seconds)
+        except (OverflowError, ValueError, OSError):
+            raise self.wrong(key, f"is {seconds:g}, not a time") from None
+
+
+def _at(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds")
+
 
 def _shown(value: object) -> str:
     text = repr(value)
@@ -144,12 +156,7 @@ def load(path: Path) -> list[Document]:
     Raises:
         ResultError: no such file, no JSON, a file that was cut off, or JSON that is no object.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise ResultError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ResultError(f"{path}: cannot be read: {error}") from None
+    text = _text(path)
     if not text.strip():
         raise ResultError(f"{path}: is empty", remedy="the client that wrote it did not finish")
     try:
@@ -165,20 +172,51 @@ def load(path: Path) -> list[Document]:
     return [Document(path, value, f"line {n}" if len(values) > 1 else "") for n, value in enumerate(values, 1)]
 
 
+def load_rows(path: Path) -> list[Document]:
+    """The objects of a file with one JSON object a line; none of an empty one.
+
+    Raises:
+        ResultError: it cannot be read, a line is no JSON object, or the last one was cut off.
+    """
+    rows = []
+    for number, value in _values(path, _numbered(_text(path))):
+        if not isinstance(value, dict):
+            raise ResultError(f"{path}:{number}: holds {_shown(value)}, not an object")
+        rows.append(Document(path, value, f"line {number}"))
+    return rows
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise ResultError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ResultError(f"{path}: cannot be read: {error}") from None
+
+
+def _numbered(text: str) -> list[tuple[int, str]]:
+    """The lines that hold anything. Only LF ends one: a JSON string may hold other separators as they are."""
+    return [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+
+
 def _lines(path: Path, text: str, error: json.JSONDecodeError) -> list[Any]:
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    lines = _numbered(text)
     try:
         json.loads(lines[0][1])
     except (ValueError, RecursionError):
         cut = error.pos >= len(text.rstrip()) - 1 or "Unterminated" in error.msg
         why = "ends in the middle: it was cut off" if cut else f"is no JSON: {error.msg}"
         raise ResultError(f"{path}:{error.lineno}: column {error.colno}: {why}") from None
-    values = []
+    return [value for _, value in _values(path, lines)]
+
+
+def _values(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[int, Any]]:
+    """Line number and value of each line."""
     for number, line in lines:
         try:
-            values.append(json.loads(line))
+            yield number, json.loads(line)
         except (ValueError, RecursionError) as found:
             problem = found if isinstance(found, json.JSONDecodeError) else json.JSONDecodeError(str(found), line, 0)
             why = "ends in the middle: it was cut off" if number == lines[-1][0] else f"is no JSON: {problem.msg}"
             raise ResultError(f"{path}:{number}: column {problem.colno}: {why}") from None
-    return values

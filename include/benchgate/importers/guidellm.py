@@ -8,7 +8,6 @@ response's usage when ``prefer_response_metrics`` is set and usage came.
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from pathlib import Path
 
 from benchgate.importers.document import Document
@@ -56,15 +55,12 @@ def _cell(benchmark: Document, version: str | None) -> ImportedCell:
     backend = config.section("backend") or Document(benchmark.path, {})
     records = _records(benchmark)
     users, rate, label = _load(config)
-    start = benchmark.number("start_time")
     prefers = config.values.get("prefer_response_metrics")
     facts = Facts(
         client_name=NAME,
         client_version=version,
         metric_definition=NAME,
-        started_at=None
-        if start is None
-        else datetime.fromtimestamp(start, timezone.utc).isoformat(timespec="milliseconds"),
+        started_at=benchmark.epoch("start_time"),
         completed=totals.needed_integer("successful"),
         errors=totals.integer("errored"),
         cut_off=totals.integer("incomplete"),
@@ -106,7 +102,10 @@ def _duration(benchmark: Document) -> float:
     duration = benchmark.number("duration")
     if duration is not None:
         return duration
-    return benchmark.needed_number("end_time") - benchmark.needed_number("start_time")
+    seconds = benchmark.needed_number("end_time") - benchmark.needed_number("start_time")
+    if seconds < 0:
+        raise benchmark.wrong("end_time", "lies before start_time")
+    return seconds
 
 
 def _warmup_note(benchmark: Document) -> list[str]:

@@ -13,20 +13,18 @@ Whether token counts are the server's or the tokenizer's over the visible text, 
 
 from __future__ import annotations
 
-from itertools import accumulate
 from pathlib import Path
 
+from benchgate.importers.bench_json import percentiles, request_rows, unlimited, without_lost
 from benchgate.importers.document import Document
-from benchgate.importers.errors import kind_of, short
 from benchgate.importers.model import ImportedCell
 from benchgate.importers.summary import Facts, summarise
-from benchgate.records import Percentiles
-from benchgate.request_record import RequestRecord
 
 NAME = "vllm"
 CLIENT = "vllm-bench"
 KEYS = ("endpoint_type", "num_prompts", "total_token_throughput")
 _LATENCIES = {"ttft_ms": "ttft", "tpot_ms": "tpot", "itl_ms": "itl", "e2e_ms": "e2el"}
+_ONE_A_REQUEST = ("ttft", "e2el")  # tpot leaves out answers of one token, itl counts chunks: how many, it does not say
 
 
 def recognises(first: Document, path: Path) -> bool:
@@ -41,13 +39,14 @@ def read(documents: list[Document]) -> list[ImportedCell]:
 
 
 def _cell(document: Document) -> ImportedCell:
-    completed = document.needed_integer("completed")
-    records = _records(document)
-    failed = document.integer("failed")
-    if failed is None and records is not None:
-        failed = sum(record.is_error for record in records)
-    elif failed is None and document.integer("num_prompts") is not None:
-        failed = document.needed_integer("num_prompts") - completed
+    completed, failed = document.needed_integer("completed"), document.integer("failed")
+    sent = document.integer("num_prompts")
+    if sent is not None and completed > sent:
+        raise document.wrong("completed", f"is {completed}, more than the {sent} of num_prompts")
+    if failed is None and sent is not None:
+        failed = sent - completed
+    kind = document.text("endpoint_type") or ""
+    records = request_rows(document, chat="chat" in kind)
     users, rate, notes = _load(document)
     if records is not None and "start_times" not in document:
         notes.append("the file has no start times: the clock of each request row begins when it was sent")
@@ -63,16 +62,19 @@ def _cell(document: Document) -> ImportedCell:
         users=users,
         request_rate=rate,
         one_clock="start_times" in document,
-        latencies={ours: _percentiles(document, theirs, completed) for ours, theirs in _LATENCIES.items()},
+        latencies={
+            ours: percentiles(document, theirs, n=completed if theirs in _ONE_A_REQUEST else None)
+            for ours, theirs in _LATENCIES.items()
+            if completed  # the figures of a run without a success are zeros
+        },
         notes=notes,
     )
-    kind = document.text("endpoint_type") or ""
     return ImportedCell(
-        summary=summarise(facts, records),
+        summary=summarise(without_lost(facts, records), records),
         model=document.text("model_id"),
         requests=records,
         endpoint="chat" if "chat" in kind else "completions",
-        planned_requests=document.integer("num_prompts"),
+        planned_requests=sent,
         label=document.text("label"),
     )
 
@@ -80,81 +82,10 @@ def _cell(document: Document) -> ImportedCell:
 def _load(document: Document) -> tuple[int | None, float | None, list[str]]:
     """(users, request rate, notes). ``request_rate`` is "inf" when only the concurrency limits the load."""
     users = document.integer("max_concurrency")
-    if document.values.get("request_rate") in ("inf", float("inf")):
+    if unlimited(document):
         if users is None:
             return document.integer("num_prompts"), None, ["no limit of concurrency: every request was sent at once"]
         return users, None, []
     rate = document.number("request_rate")
     notes = [f"at most {users} requests in flight, so the rate may not have been reached"] if users and rate else []
     return (None if rate else users), rate, notes
-
-
-def _percentiles(document: Document, name: str, completed: int) -> Percentiles | None:
-    mean = document.number(f"mean_{name}_ms")
-    if mean is None or not completed:
-        return None
-    # tpot leaves out answers of one token and itl counts chunks: the file does not say how many samples these have
-    return Percentiles(
-        p50=document.number(f"p50_{name}_ms") or document.number(f"median_{name}_ms"),
-        p90=document.number(f"p90_{name}_ms"),
-        p95=document.number(f"p95_{name}_ms"),
-        p99=document.number(f"p99_{name}_ms"),
-        mean=mean,
-        n=completed if name in ("ttft", "e2el") else None,
-    )
-
-
-def _records(document: Document) -> list[RequestRecord] | None:
-    """Request rows of ``--save-detailed``; None without them."""
-    errors = document.items("errors")
-    if errors is None or "ttfts" not in document:
-        return None
-    count = len(errors)
-    ttft, lengths = document.column("ttfts", count), document.column("output_lens", count)
-    prompts, starts = document.column("input_lens", count), document.column("start_times", count)
-    whole, waits = document.column("latencies", count), document.column("queue_times", count)
-    gaps = _gaps(document, count)
-    chat = "chat" in (document.text("endpoint_type") or "")
-    records = []
-    for i, error in enumerate(errors):
-        # without start times each request has a clock of its own, which begins when it was sent
-        start = (starts[i] if starts else None) or 0.0
-        record = RequestRecord(request_id=i, sent_at=start, streamed=True)
-        if waits and waits[i] is not None and starts:
-            record.queued_at = start - (waits[i] or 0.0)
-        if error:
-            record.status = kind_of(str(error))
-            record.error_message = short(str(error))
-        elif ttft and ttft[i]:
-            record.first_token_at = start + (ttft[i] or 0.0)
-            record.prompt_tokens = _whole(prompts, i)
-            record.completion_tokens = _whole(lengths, i)
-            if gaps is not None:
-                record.itl_s = gaps[i]
-                record.events = len(gaps[i]) + 1
-                record.last_token_at = list(accumulate(gaps[i], initial=record.first_token_at))[-1]
-            if whole and whole[i]:
-                record.last_token_at = start + (whole[i] or 0.0)
-            if not chat:
-                record.content_events = record.events
-        else:
-            record.status = "empty_completion"
-            record.error_message = "vllm bench counts it as completed, and no token of it was seen"
-        records.append(record)
-    return records
-
-
-def _gaps(document: Document, count: int) -> list[list[float]] | None:
-    lists = document.items("itls")
-    if lists is None:
-        return None
-    if len(lists) != count:
-        raise document.wrong("itls", f"has {len(lists)} entries, {count} requests were sent")
-    inner = Document(document.path, {f"itls[{i}]": entry for i, entry in enumerate(lists)}, document.where)
-    found = [inner.column(f"itls[{i}]", len(inner.items(f"itls[{i}]") or [])) for i in range(count)]
-    return [[gap for gap in gaps or [] if gap is not None] for gaps in found]
-
-
-def _whole(values: list[float | None] | None, i: int) -> int | None:
-    value = values[i] if values else None
-    return None if value is None else int(value)

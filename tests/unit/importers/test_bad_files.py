@@ -118,6 +118,19 @@ def test_a_folder_without_aiperf_export(tmp_path: Path) -> None:
         ("vllm/detailed.json", lambda v: v["ttfts"].pop(), "ttfts: has 11 entries, 12 requests"),
         ("vllm/detailed.json", lambda v: v["itls"].__setitem__(0, "x"), "itls[0]: is 'x', not a list"),
         ("vllm/detailed.json", lambda v: v["output_lens"].__setitem__(3, "x"), "output_lens[3]: is 'x'"),
+        ("vllm/plain.json", lambda v: v.update(completed=13), "completed: is 13, more than the 12 of num_prompts"),
+        ("sglang/detailed.jsonl", lambda v: v.update(completed=13), "completed: is 13, more than the 12 requests"),
+        ("sglang/detailed.jsonl", lambda v: v["itls"].__setitem__(1, [0.1, "x"]), "itls[1][1]: is 'x', not a number"),
+        (
+            "guidellm/sweep.json",
+            lambda v: v["benchmarks"][0].update(start_time=1e20),
+            "start_time: is 1e+20, not a time",
+        ),
+        (
+            "guidellm/sweep.json",
+            lambda v: v["benchmarks"][0].update(duration=None, start_time=20, end_time=10),
+            "end_time: lies before start_time",
+        ),
         ("aiperf/profile_export_aiperf.json", lambda v: v.pop("benchmark_duration"), "benchmark_duration: is missing"),
         (
             "aiperf/profile_export_aiperf.json",
@@ -154,6 +167,24 @@ def test_a_broken_row_file_of_aiperf_names_its_line(tmp_path: Path) -> None:
     rows.write_text(rows.read_text()[:-300])
 
     with pytest.raises(ResultError, match=r"profile_export\.jsonl:12"):
+        read_result(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (b"\xff\xfe\x00\x00", r"profile_export\.jsonl: cannot be read"),
+        (b"{}\n[1]\n", r"profile_export\.jsonl:2: holds \[1\], not an object"),
+        (b"{}\n" + b"[" * 100_000 + b"\n{}\n", r"profile_export\.jsonl:2: column 1: is no JSON"),
+        (b"{}\n", r"profile_export\.jsonl: line 1\.metadata: is missing"),
+    ],
+    ids=["no text", "no object", "brackets without end", "no metadata"],
+)
+def test_rows_of_aiperf_that_are_none_are_refused(rows: bytes, says: str, tmp_path: Path) -> None:
+    (tmp_path / "profile_export_aiperf.json").write_text((FILES / "aiperf" / "profile_export_aiperf.json").read_text())
+    (tmp_path / "profile_export.jsonl").write_bytes(rows)
+
+    with pytest.raises(ResultError, match=says):
         read_result(tmp_path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -187,3 +188,70 @@ def test_a_real_h200_file_is_read_to_the_digit() -> None:
     assert summary.ttft_ms.p50 == 1788.7124814999993
     assert summary.ttft_ms.n == 256
     assert summary.token_count_source == "unknown"
+
+
+def changed(source: str, target: Path, **values: object) -> ImportedCell:
+    document = json.loads((FILES / source).read_text())
+    target.write_text(json.dumps({**document, **values}))
+    (cell,) = read_result(target).cells
+    return cell
+
+
+@pytest.mark.parametrize("source", ["vllm/detailed.json", "sglang/detailed.jsonl"])
+def test_an_answer_without_a_token_is_no_success_whatever_the_client_counts(source: str, tmp_path: Path) -> None:
+    """SGLang's gpt-oss parser can swallow an answer whole: HTTP 200, 16 tokens in the usage, and no text."""
+    before = only(source)
+    document = json.loads((FILES / source).read_text())
+    lost = [i for i, error in enumerate(document["errors"]) if not error][:2]
+    ttfts = [0.0 if i in lost else value for i, value in enumerate(document["ttfts"])]
+    gaps = [[] if i in lost else value for i, value in enumerate(document["itls"])]
+
+    cell = changed(source, tmp_path / Path(source).name, ttfts=ttfts, itls=gaps, mean_ttft_ms=1.0, median_ttft_ms=0.0)
+
+    summary, whole = cell.summary, before.summary
+    assert (summary.completed, summary.errors) == (7, 5)
+    assert summary.error_kinds == {"http_4xx": 3, "empty_completion": 2}
+    assert summary.error_rate == pytest.approx(5 / 12)
+    assert (summary.completion_tokens, summary.prompt_tokens) == (7 * 16, 7 * 64)
+    assert summary.ttft_ms is not None
+    assert whole.ttft_ms is not None
+    assert summary.ttft_ms.n == 7
+    assert summary.ttft_ms.p50 == pytest.approx(whole.ttft_ms.p50, rel=0.05)
+    assert any(
+        note.startswith("2 requests that the client counts as completed show no token") for note in summary.notes
+    )
+
+
+def test_a_rate_without_a_limit_is_unknown_however_it_is_written(tmp_path: Path) -> None:
+    for written in ("inf", float("inf")):
+        assert changed("sglang/plain.jsonl", tmp_path / "r.jsonl", request_rate=written).summary.request_rate is None
+
+
+def test_percentiles_are_taken_where_the_file_leaves_the_mean_out(tmp_path: Path) -> None:
+    summary = changed("vllm/plain.json", tmp_path / "r.json", mean_ttft_ms=None).summary
+
+    assert summary.ttft_ms is not None
+    assert summary.ttft_ms.mean is None
+    assert summary.ttft_ms.p99 == only("vllm/plain.json").summary.ttft_ms.p99  # type: ignore[union-attr]
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+    target = tmp_path / "r.json"
+    target.write_bytes(b"\xef\xbb\xbf" + (FILES / "vllm" / "plain.json").read_bytes())
+
+    assert read_result(target).cells[0].summary == only("vllm/plain.json").summary
+
+
+def test_a_line_ends_at_its_line_feed_and_nowhere_else(tmp_path: Path) -> None:
+    """JSON may hold U+2028 and U+0085 as they are, and AIPerf writes its rows so."""
+    for name in ("profile_export_aiperf.json", "profile_export.jsonl"):
+        (tmp_path / name).write_text((FILES / "aiperf" / name).read_text())
+    rows = tmp_path / "profile_export.jsonl"
+    first, _, rest = rows.read_text().partition("\n")
+    values = json.loads(first)
+    values["metadata"]["worker_id"] = "one\u2028two\u0085three"
+    rows.write_text(json.dumps(values, ensure_ascii=False) + "\n" + rest)
+
+    (cell,) = read_result(tmp_path).cells
+    assert cell.requests is not None
+    assert len(cell.requests) == 12
