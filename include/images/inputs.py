@@ -141,7 +141,7 @@ def relative(path: Path) -> str:
 
 
 def _files(recipe: Recipe, dockerfile: Path) -> list[Path]:
-    found = [dockerfile, Path(__file__), IMAGES / "build.py"]
+    found = [dockerfile, *IMAGES.glob("*.py")]
     for name in (*recipe.parts, *recipe.files):
         path = PACKAGE / name
         inside = path.rglob("*") if path.is_dir() else [path]

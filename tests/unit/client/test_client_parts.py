@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from images.build import PACKAGE, copy
-from images.inputs import CLIENT_PARTS
+from images.context import copy
+from images.inputs import CLIENT_PARTS, PACKAGE
 
 
 def test_the_copied_parts_import_nothing_that_is_not_copied(tmp_path: Path) -> None:
