@@ -54,6 +54,14 @@ class Selection:
         if self.repeats is not None:
             object.__setattr__(self, "repeats", _whole(self.repeats, "repeats"))
 
+    def asks_for(self, arm: str, workload: str, users: int | None) -> bool:
+        """Whether the cells of an arm, a workload and a load are among what is asked for."""
+        return (
+            (self.arms is None or arm in self.arms)
+            and (self.workloads is None or workload in self.workloads)
+            and (self.users is None or users in self.users)
+        )
+
 
 @dataclass(frozen=True)
 class Lane:
@@ -99,40 +107,14 @@ def build_ledger(campaign: CampaignSpec, run: str, created_at: str, *, selection
             the campaign would share a file in the artifact store.
     """
     check_selection(campaign, selection)
-    arms, workloads, users = _chosen(selection.arms), _chosen(selection.workloads), _chosen(selection.users)
-    repeats = campaign.repeats if selection.repeats is None else selection.repeats
     launches: list[PlannedLaunch] = []
     cells: list[PlannedCell] = []
     deselected: list[str] = []
     for launch in launches_of(campaign):
-        before = len(cells)
-        for workload, spec in campaign.workloads.items():
-            for level, rate in spec.loads:
-                asked = (
-                    (arms is None or launch.arm in arms)
-                    and (workloads is None or workload in workloads)
-                    and (users is None or level in users)
-                )
-                for repeat in range(1, max(repeats, campaign.repeats) + 1):
-                    key = cell_key(launch.launch, workload, level, rate, repeat)
-                    if not asked or repeat > repeats:
-                        if repeat <= campaign.repeats:
-                            deselected.append(key)
-                        continue
-                    cells.append(
-                        PlannedCell(
-                            cell=key,
-                            launch=launch.launch,
-                            arm=launch.arm,
-                            host=launch.host,
-                            placement=launch.placement,
-                            workload=workload,
-                            users=level,
-                            request_rate=rate,
-                            repeat=repeat,
-                        )
-                    )
-        if len(cells) > before:
+        asked, left_out = _cells_of(launch, campaign, selection)
+        cells += asked
+        deselected += left_out
+        if asked:
             launches.append(launch)
     if not cells:
         raise BenchgateError(
@@ -148,6 +130,42 @@ def build_ledger(campaign: CampaignSpec, run: str, created_at: str, *, selection
         cells=cells,
         deselected=deselected,
     )
+
+
+def planned_cell(
+    launch: PlannedLaunch, workload: str, users: int | None, request_rate: float | None, repeat: int
+) -> PlannedCell:
+    """One line of a ledger, under its key."""
+    return PlannedCell(
+        cell=cell_key(launch.launch, workload, users, request_rate, repeat),
+        launch=launch.launch,
+        arm=launch.arm,
+        host=launch.host,
+        placement=launch.placement,
+        workload=workload,
+        users=users,
+        request_rate=request_rate,
+        repeat=repeat,
+    )
+
+
+def _cells_of(
+    launch: PlannedLaunch, campaign: CampaignSpec, selection: Selection
+) -> tuple[list[PlannedCell], list[str]]:
+    """The cells of a launch that are asked for, and the keys of planned ones that are not."""
+    repeats = campaign.repeats if selection.repeats is None else selection.repeats
+    asked: list[PlannedCell] = []
+    left_out: list[str] = []
+    for workload, spec in campaign.workloads.items():
+        for users, rate in spec.loads:
+            wanted = repeats if selection.asks_for(launch.arm, workload, users) else 0
+            cells = [
+                planned_cell(launch, workload, users, rate, repeat)
+                for repeat in range(1, max(wanted, campaign.repeats) + 1)
+            ]
+            asked += cells[:wanted]
+            left_out += [cell.cell for cell in cells[wanted:]]
+    return asked, left_out
 
 
 def check_selection(campaign: CampaignSpec, selection: Selection) -> None:
@@ -231,10 +249,6 @@ def _exclusive(places: list[str], inventory: Inventory | None) -> list[tuple[str
     order = {place: index for index, place in enumerate(places)}
     groups = [sorted(group, key=order.__getitem__) for group in groups]
     return [tuple(group) for group in sorted(groups, key=lambda group: order[group[0]])]
-
-
-def _chosen(named: Sequence[object] | None) -> frozenset[object] | None:
-    return None if named is None else frozenset(named)
 
 
 def _levels_in_words(campaign: CampaignSpec) -> str:

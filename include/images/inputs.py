@@ -27,6 +27,7 @@ CLIENT_PARTS = (
     "client",
     "metrics",
     "cli/__init__.py",
+    "cli/bench_arguments.py",
     "cli/bench_command.py",
     "cli/bench_table.py",
     "cli/bench_options.py",

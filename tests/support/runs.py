@@ -8,8 +8,9 @@ from typing import Any
 
 import yaml
 
+from benchgate import plan
 from benchgate.client.requests_file import write_requests
-from benchgate.names import cell_key, launch_key
+from benchgate.names import launch_key
 from benchgate.records import (
     CellOutcome,
     CellRecord,
@@ -67,17 +68,8 @@ def planned_cell(
     """One line of a ledger."""
     arm, _, where = launch.partition("@")
     host, _, placement = where.partition("/")
-    return PlannedCell(
-        cell=cell_key(launch, workload, users, rate, repeat),
-        launch=launch,
-        arm=arm,
-        host=host,
-        placement=placement,
-        workload=workload,
-        users=users,
-        request_rate=rate,
-        repeat=repeat,
-    )
+    planned = PlannedLaunch(launch=launch, arm=arm, host=host, placement=placement)
+    return plan.planned_cell(planned, workload, users, rate, repeat)
 
 
 def ledger_of(spec: CampaignSpec, run: str = "kernels.night-1") -> Ledger:

@@ -17,7 +17,8 @@ from benchgate import __version__
 from benchgate.artifacts import RunStore
 from benchgate.client.requests_file import write_requests
 from benchgate.importers.model import ImportedCell, ImportedRun, ResultError
-from benchgate.names import cell_key, launch_key, run_key
+from benchgate.names import launch_key, run_key
+from benchgate.plan import planned_cell
 from benchgate.records import (
     CellOutcome,
     CellRecord,
@@ -135,7 +136,12 @@ def _place(sources: Sequence[Source], target: Target) -> list[_Placed]:
     seen: Counter[tuple[str, int | None, float | None]] = Counter()
     placed = []
     for source in sources:
-        launch = launch_key(source.arm, target.host, target.placement)
+        launch = PlannedLaunch(
+            launch=launch_key(source.arm, target.host, target.placement),
+            arm=source.arm,
+            host=target.host,
+            placement=target.placement,
+        )
         for cell in source.run.cells:
             users, rate = cell.summary.users, cell.summary.request_rate
             if users is None and rate is None:
@@ -146,18 +152,7 @@ def _place(sources: Sequence[Source], target: Target) -> list[_Placed]:
                     remedy="give --users or --request-rate",
                 )
             seen[source.arm, users, rate] += 1
-            repeat = seen[source.arm, users, rate]
-            planned = PlannedCell(
-                cell=cell_key(launch, target.workload, users, rate, repeat),
-                launch=launch,
-                arm=source.arm,
-                host=target.host,
-                placement=target.placement,
-                workload=target.workload,
-                users=users,
-                request_rate=rate,
-                repeat=repeat,
-            )
+            planned = planned_cell(launch, target.workload, users, rate, seen[source.arm, users, rate])
             placed.append(_Placed(planned, cell, source))
     return placed
 

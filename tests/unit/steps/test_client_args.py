@@ -7,6 +7,7 @@ import argparse
 import pytest
 
 from benchgate.cli import bench_command
+from benchgate.cli.bench_options import goodput_limits
 from benchgate.spec.campaign import Goodput, WorkloadSpec
 from benchgate.steps.client_args import bench_args, cell_seed
 from tests.support.runs import planned_cell
@@ -53,7 +54,7 @@ def test_an_open_loop_cell_keeps_every_setting_of_its_workload() -> None:
 
     options = parsed(args)
     config = bench_command.config_of(options)
-    limits = bench_command.goodput_limits(options.goodput)
+    limits = goodput_limits(options.goodput)
     assert (config.users, config.request_rate, config.arrivals) == (None, 2.5, "burst")
     assert (config.endpoint, config.ignore_eos, config.ramp_seconds, config.warmup) == ("completions", True, 5, 0)
     assert config.extra_body == {"top_p": 0.9}
