@@ -6,7 +6,8 @@ The words behind the fence say what is done with it:
 ``bash fails``               run; must fail without a traceback
 ``bash engine``              run where the CPU engine is installed
 ``bash postgres``            run with a PostgreSQL warehouse
-``bash gpu|docker|compose|kubernetes|long``   cannot run here: its syntax and each command's arguments are checked
+``bash compose``             run by the production tests; ``bash gpu|docker|kubernetes|long`` cannot run here. Of all of
+                             these the syntax and each command's arguments are checked
 ``yaml file=PATH``           written to PATH of the copy
 ``yaml campaign``            loads with the shipped inventory; ``campaign-refused`` must not
 ``yaml hosts``               loads as an inventory

@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from upath import UPath
 
+from benchgate.artifacts import RunStore
 from benchgate.records import CellRecord, GateResult, LaunchRecord, Ledger
 from benchgate.spec.campaign import CampaignSpec
 from benchgate.warehouse.bundle import RunBundle
@@ -54,6 +55,21 @@ def with_requests(folder: Path, count: int = 20, **options: Any) -> RunBundle:
     made = bundle(**options)
     file = requests_file(folder / "requests.parquet", count)
     return bundle(**options, requests={cell.cell: file for cell in made.ledger.cells})
+
+
+def keep(made: RunBundle) -> RunStore:
+    """Put a run into the artifact store, as its steps do."""
+    store = RunStore(made.run.run)
+    store.write(store.path("run.json"), made.run)
+    store.write(store.path("ledger.json"), made.ledger)
+    store.write(store.path("gates.json"), made.gates)
+    for launch in made.launches:
+        store.write(store.launch_path(launch.launch, "launch.json"), launch)
+    for cell in made.cells:
+        store.write(store.cell_path(cell.cell, "cell.json"), cell)
+    for cell_key, requests in made.requests.items():
+        store.put(store.cell_path(cell_key, "requests.parquet"), Path(requests.path))
+    return store
 
 
 def rows(url: str, query: str, **parameters: Any) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from benchgate.steps.context import CampaignRun
 from benchgate.steps.expired import remove_expired
 from tests.support.runs import campaign, run_record
 from tests.support.s3_server import SECRET_KEY, S3Server
-from tests.support.warehouses import rows, with_requests
+from tests.support.warehouses import keep, rows, with_requests
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -58,15 +58,7 @@ def test_a_run_is_loaded_from_object_storage_and_expires_there(
     s3_artifacts: S3Server, benchgate_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = with_requests(tmp_path, run="kernels.night-2")
-    store = RunStore(made.run.run)
-    store.write(store.path("run.json"), made.run)
-    store.write(store.path("ledger.json"), made.ledger)
-    store.write(store.path("gates.json"), made.gates)
-    for launch in made.launches:
-        store.write(store.launch_path(launch.launch, "launch.json"), launch)
-    for cell in made.cells:
-        store.write(store.cell_path(cell.cell, "cell.json"), cell)
-        store.put(store.cell_path(cell.cell, "requests.parquet"), tmp_path / "requests.parquet")
+    store = keep(made)
 
     assert cli.main(["warehouse", "migrate"]) == 0
     assert cli.main(["warehouse", "load", made.run.run]) == 0

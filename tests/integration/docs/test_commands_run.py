@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from benchgate.warehouse.bundle import RunBundle
 from benchgate.warehouse.connect import open_warehouse, reading
 from benchgate.warehouse.load import load_run
 from benchgate.warehouse.migrate import migrate
@@ -18,7 +19,7 @@ from benchgate.warehouse.roles import READER, create_roles
 from tests.support.doc_pages import NOT_RUN_HERE, PAGES, ROOT, Block, blocks, every_block
 from tests.support.postgres import fresh_database
 from tests.support.requirements import require
-from tests.support.warehouses import with_requests
+from tests.support.warehouses import keep, with_requests
 
 pytestmark = pytest.mark.slow
 
@@ -65,12 +66,15 @@ def run(block: Block, project: Path, **more: str) -> None:
     assert (result.returncode != 0) if "fails" in block.words else (result.returncode == 0), said
 
 
-def nights(url: str, folder: Path) -> None:
+def nights(url: str, folder: Path) -> list[RunBundle]:
     """Two loaded nights, so that there is something to ask."""
     migrate(url)
+    made = []
     for number in (1, 2):
         started = {"started_at": f"2026-11-{28 + number}T02:00:00+00:00"}
-        load_run(with_requests(folder, run=f"kernels.night-{number}", run_changes=started), url)
+        made.append(with_requests(folder, run=f"kernels.night-{number}", run_changes=started))
+        load_run(made[-1], url)
+    return made
 
 
 def runnable(block: Block) -> bool:
@@ -82,9 +86,11 @@ def on_postgres(block: Block) -> bool:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(map(runnable, blocks(page)))])
-def test_a_page_from_top_to_bottom(page: str, project: Path, tmp_path: Path) -> None:
+def test_a_page_from_top_to_bottom(page: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if page in ("operator", "analyst"):
-        nights(f"sqlite:///{project}/.benchgate/warehouse.db", tmp_path)
+        monkeypatch.setenv("BENCHGATE_HOME", str(project / ".benchgate"))
+        for made in nights(f"sqlite:///{project}/.benchgate/warehouse.db", tmp_path):
+            keep(made)
     if (ROOT / ".benchgate" / "seeds").is_dir():
         (project / ".benchgate" / "seeds").symlink_to(ROOT / ".benchgate" / "seeds")
     for block in blocks(page):
