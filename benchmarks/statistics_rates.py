@@ -20,9 +20,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "include"))
 
 from benchgate.analysis.cells import MeasuredCell
 from benchgate.analysis.compare import compare
+from benchgate.analysis.family import judge_night
 from benchgate.analysis.launch_noise import NightNoise
 from benchgate.analysis.measures import BY_NAME
-from benchgate.analysis.regression import judge, judge_night
+from benchgate.analysis.regression import judge
 from benchgate.analysis.reversals import reversals
 from benchgate.analysis.series import Night, NightlySeries, night_noise
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from benchgate.analysis.changed import in_words
-from benchgate.analysis.findings import IMPROVED, REGRESSED, RegressionFinding
+from benchgate.analysis.findings import CALLED, IMPROVED, REGRESSED, RegressionFinding
 from benchgate.analysis.measures import BY_NAME
 
 MOST_LINES = 12
@@ -28,7 +28,7 @@ def nightly_alert(
 ) -> Alert | None:
     """One message for all that is new tonight; None when nothing is, or when it was said on an earlier night."""
     rows = list(findings)
-    new = [f for f in rows if f.new_tonight and f.answer in (REGRESSED, IMPROVED)]
+    new = [f for f in rows if f.new_tonight and f.answer in CALLED]
     if not new:
         return None
     worse, better = ([f for f in new if f.answer == answer] for answer in (REGRESSED, IMPROVED))

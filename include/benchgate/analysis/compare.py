@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from benchgate.analysis.cells import MeasuredCell, measures_of, refusals, why_refused, with_launches
-from benchgate.analysis.effects import Effect, between_launches, by_placement, design_of, effect_of, unpaired
+from benchgate.analysis.effects import Effect, by_placement, design_of, effect_of, settled, unswapped_effect
 from benchgate.analysis.findings import (
     CONFOUNDED,
     INCONCLUSIVE,
@@ -148,7 +148,7 @@ def _close(rows: Sequence[_Open], nights: Mapping[Series, NightNoise]) -> list[C
             if estimate is not None:
                 blank = row.comparison
                 known = nights.get((blank.workload, blank.users, blank.request_rate, row.measure.name))
-                effect = effect.with_estimate(between_launches(row.measure, effect, estimate, known, between))
+                effect = settled(row.measure, effect, estimate, known, between)
             result[index] = _with_effect(row.comparison, row.measure, effect, row.unswapped)
     return result
 
@@ -188,9 +188,9 @@ def _unswapped(
     for here, there in pairs:
         if declared in pairs and (here, there) != declared:
             continue
-        effect = unpaired(CONFOUNDED, (here, there), ours[here], theirs[there])
+        effect = unswapped_effect(measure, base, arm, here, there)
         if effect.estimate is not None:
-            effect = effect.with_estimate(between_launches(measure, effect, effect.estimate, None, launch_noise(())))
+            effect = settled(measure, effect, effect.estimate, None, launch_noise(()))
         low, high, _ = effect.bounds() or (None, None, None)
         claims.append(
             UnswappedClaim(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchgate.analysis import intervals
 from benchgate.analysis.cells import MeasuredCell
+from benchgate.analysis.counted import Counting, counting_of_difference, with_counting
 from benchgate.analysis.findings import CONFOUNDED, PAIRED, SAME_PLACEMENT
 from benchgate.analysis.intervals import Estimate, TwoWay
 from benchgate.analysis.launch_noise import LaunchNoise, NightNoise, with_launches_of_few_nights, with_nights
@@ -27,6 +28,7 @@ class Effect:
     estimate: Estimate | None  # None for a single run
     two_way: TwoWay | None = None
     launches: tuple[int, int] = (1, 1)  # of the baseline and of the arm
+    counting: Counting | None = None  # of shares: what counting alone makes them differ by
 
     @property
     def depends_on_placement(self) -> bool:
@@ -45,10 +47,6 @@ class Effect:
             signs = {math.copysign(1, e.effect) for e in own}
             p_value = max(p_value, *(e.p_value for e in own)) if len(signs) == 1 else 1.0
         return low, high, p_value
-
-    def with_estimate(self, estimate: Estimate) -> Effect:
-        """The same effect with another knowledge of its noise."""
-        return replace(self, estimate=estimate)
 
 
 def design_of(base: Sequence[MeasuredCell], arm: Sequence[MeasuredCell]) -> tuple[str, tuple[str, ...]]:
@@ -74,6 +72,15 @@ def effect_of(measure: Measure, base: Sequence[MeasuredCell], arm: Sequence[Meas
     """Paired over the placements that both arms ran on; unpaired, and confounded, where there is none."""
     ours, theirs = by_placement(measure, base), by_placement(measure, arm)
     common = tuple(sorted(set(ours) & set(theirs)))
+    effect = _effect(ours, theirs, common)
+    if measure.effect == "ratio":
+        return effect
+    return replace(effect, counting=counting_of_difference(_on(effect.placements, base), _on(effect.placements, arm)))
+
+
+def _effect(
+    ours: Mapping[str, Sequence[float]], theirs: Mapping[str, Sequence[float]], common: tuple[str, ...]
+) -> Effect:
     if not common:
         pooled = [v for values in ours.values() for v in values], [v for values in theirs.values() for v in values]
         apart = unpaired(CONFOUNDED, tuple(sorted({*ours, *theirs})), *pooled)
@@ -85,6 +92,18 @@ def effect_of(measure: Measure, base: Sequence[MeasuredCell], arm: Sequence[Meas
         point = sum(_mean(theirs[place]) - _mean(ours[place]) for place in common) / len(common)
         return Effect(PAIRED, common, point, None)
     return Effect(PAIRED, common, fit.arm.effect, fit.arm, fit, (len(common), len(common)))
+
+
+def unswapped_effect(
+    measure: Measure, base: Sequence[MeasuredCell], arm: Sequence[MeasuredCell], here: str, there: str
+) -> Effect:
+    """The baseline on placement ``here`` against the arm on ``there``, as if neither had run anywhere else."""
+    effect = effect_of(measure, _on((here,), base), _on((there,), arm))
+    return replace(effect, placements=(here, there))
+
+
+def _on(places: Sequence[str], cells: Sequence[MeasuredCell]) -> list[MeasuredCell]:
+    return [cell for cell in cells if cell.placement in places]
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -103,10 +122,29 @@ def between_launches(
 ) -> Estimate:
     """``estimate`` of ``effect`` with what differs from launch to launch: known from ``nights``, or ``assumed``.
 
-    Facts of a launch have it in them already. Of error rates nobody knows it, and a rate of 0 is 0 on every launch.
+    Facts of a launch have it in them already. Of error rates nobody knows it, and a rate of 0 is 0 on every launch;
+    what counting makes them differ by is known.
     """
+    estimate = with_counting(estimate, effect.counting)
     if nights is not None:
         return with_nights(estimate, nights, effect.launches)
     if measure.of == "launch" or measure.effect == "difference":
         return estimate
     return with_launches_of_few_nights(estimate, assumed, effect.launches)
+
+
+def settled(
+    measure: Measure, effect: Effect, estimate: Estimate, nights: NightNoise | None, assumed: LaunchNoise
+) -> Effect:
+    """``effect`` with what the run knows of its noise (``estimate``), and it and the placements' own effects with what
+    differs from launch to launch.
+    """
+    two_way = effect.two_way
+    if two_way is not None:
+        of_place = replace(effect, launches=(2, 2))  # both arms ran on either placement
+        places = {
+            place: between_launches(measure, of_place, own, nights, assumed)
+            for place, own in two_way.placements.items()
+        }
+        two_way = replace(two_way, placements=places)
+    return replace(effect, estimate=between_launches(measure, effect, estimate, nights, assumed), two_way=two_way)

@@ -130,6 +130,7 @@ REGRESSED = "REGRESSED"
 IMPROVED = "IMPROVED"
 UNDECIDED = "INCONCLUSIVE"
 NOT_COMPARABLE = "REFUSED"
+CALLED = (REGRESSED, IMPROVED)  # what a message tells people
 
 
 @dataclass(frozen=True)

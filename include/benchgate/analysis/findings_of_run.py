@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from benchgate.analysis import read
 from benchgate.analysis.cells import MeasuredCell
 from benchgate.analysis.compare import compare
+from benchgate.analysis.family import judge_night
 from benchgate.analysis.findings import Comparison, RegressionFinding, Reversal
 from benchgate.analysis.reference import (
     ReferenceCell,
@@ -14,7 +15,6 @@ from benchgate.analysis.reference import (
     compare_references,
     versus_references,
 )
-from benchgate.analysis.regression import judge_night
 from benchgate.analysis.reversals import reversals
 from benchgate.analysis.series import NightlySeries, night_noise, nightly
 from benchgate.analysis.write import write_run

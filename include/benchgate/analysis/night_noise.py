@@ -15,6 +15,7 @@ from statistics import median
 import numpy as np
 
 from benchgate.analysis.measures import Measure
+from benchgate.analysis.night_memory import correlation_of
 from benchgate.analysis.series import NightlySeries
 
 QUARTILE = 1.1503  # upper quartile of the absolute value of a standard normal
@@ -29,6 +30,7 @@ class Rules:
     assumed_noise: float  # of one night, until the series shows its own
     relevant: float  # a PASS means that this would have been found within two nights
     plain: float  # a first-nights change this large is called without knowing the noise
+    correlation: float = 0.0  # of neighbouring nights, at least
 
 
 # 3 %: what a quiet machine shows between nights. 15 %: two single runs at 5 % noise differ by it in 2 of 100 pairs.
@@ -49,29 +51,39 @@ def least_noise(measure: Measure) -> float:
 def rules_of_night(series: Sequence[NightlySeries]) -> list[Rules]:
     """The rules for each of a campaign's series: where its metric is plainly noisier than assumed, it is held to that.
 
-    Steps of the same load decide where there are enough, else those of all loads. Only ever wider: a quiet campaign
-    may hold a noisy series.
+    Steps of the same workload and load decide where there are enough, else those of the same load, else those of all.
+    Only ever wider: a quiet campaign may hold a noisy series. Nights that wander are told from all series of a metric.
     """
-    by_load: dict[object, list[NightlySeries]] = defaultdict(list)
-    by_metric: dict[object, list[NightlySeries]] = defaultdict(list)
-    for one in series:
-        by_load[_load(one)].append(one)
-        by_metric[one.measure.name].append(one)
-    noise_at = {key: _noise_of(group) for key, group in by_load.items()}
-    noise_of = {key: _noise_of(group) for key, group in by_metric.items()}
+    scopes = [_scopes(one) for one in series]
+    groups: dict[Scope, list[NightlySeries]] = defaultdict(list)
+    for one, names in zip(series, scopes, strict=True):
+        for name in names:
+            groups[name].append(one)
+    noise = {name: _noise_of(group) for name, group in groups.items()}
+    memory = {names[-1]: correlation_of(groups[names[-1]]) for names in scopes}
     found = []
-    for one in series:
-        rules, seen = rules_of(one.measure), noise_at[_load(one)]
-        found.append(_widened(rules, noise_of[one.measure.name] if seen is None else seen))
+    for one, names in zip(series, scopes, strict=True):
+        seen = next((noise[name] for name in names if noise[name] is not None), None)
+        found.append(_widened(rules_of(one.measure), seen, memory[names[-1]]))
     return found
 
 
-def _load(one: NightlySeries) -> tuple[object, ...]:
-    return one.workload, one.users, one.request_rate, one.measure.name
+Scope = tuple[object, ...]
 
 
-def _widened(rules: Rules, noise: float | None) -> Rules:
-    if noise is None or noise <= rules.assumed_noise:
+def _scopes(one: NightlySeries) -> tuple[Scope, ...]:
+    """Series that may know its noise, the nearest first; the last are all of its metric."""
+    metric = one.measure.name
+    load = one.users, one.request_rate
+    return (metric, load, one.workload), (metric, load), (metric,)
+
+
+def _widened(rules: Rules, noise: float | None, correlation: float) -> Rules:
+    rules = replace(rules, correlation=correlation)
+    if noise is None:
+        return rules
+    noise /= math.sqrt(1 - correlation)  # neighbours that are alike step less than they scatter
+    if noise <= rules.assumed_noise:
         return rules
     return replace(rules, assumed_noise=noise, plain=rules.plain * noise / rules.assumed_noise)
 

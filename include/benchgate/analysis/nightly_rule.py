@@ -25,6 +25,7 @@ ASSUMED_NIGHTS = 8.0  # weight of the assumed noise
 CONTRADICTION = 0.10  # chance of this much scatter under the assumed noise, below which the assumption is dropped
 # The weakest night of a new level must show this part of the change, so that one outlier is not taken for a level.
 WEAKEST_NIGHT = 0.35
+FEW_NIGHTS = 4  # below: one odd night can make a level, and the plain rule of the first nights may decide, too
 FEWEST_TO_CORRELATE = 8
 SHRINK_CORRELATION = 20.0  # nights that the assumption of independence counts for
 
@@ -40,7 +41,8 @@ class Step:
     before: float
     after: float
     p_value: float  # corrected for the start nights and for the two directions
-    persistent: bool  # no single night makes it
+    persistent: bool  # no single night makes it, neither of the new level nor of the old one
+    spread: float  # standard error of a newest night from its own repeats; 0 where it is not known
 
     @property
     def half_width(self) -> float:
@@ -57,10 +59,10 @@ class Baseline:
     correlation: float  # lag one; see _correlation
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Baseline:
-        """Level and memory of these nights."""
+    def of(cls, values: Sequence[float], least_correlation: float) -> Baseline:
+        """Level and memory of these nights; other series may know that nights remember more."""
         mean = float(np.mean(values))
-        return cls(tuple(values), mean, _correlation(np.asarray(values) - mean))
+        return cls(tuple(values), mean, max(_correlation(np.asarray(values) - mean), least_correlation))
 
 
 def _correlation(rest: np.ndarray) -> float:
@@ -83,11 +85,13 @@ def _variance_of_mean(count: int, correlation: float) -> float:
 
 def _noise(baseline: Baseline, newest: Sequence[float], assumed: float) -> tuple[float, float]:
     """Standard deviation of one night and its degrees of freedom, from both levels and the assumption."""
-    squares = sum(float(np.var(values)) * len(values) for values in (baseline.values, newest) if len(values))
-    own = len(baseline.values) - 1 + len(newest) - 1
-    correlation = baseline.correlation
+    levels, correlation = [values for values in (baseline.values, newest) if len(values)], baseline.correlation
+    squares = sum(float(np.var(values)) * len(values) for values in levels)
+    # what the squares of one night's noise are expected to be in, when each level takes its own mean out
+    expected = sum(len(values) * (1.0 - _variance_of_mean(len(values), correlation)) for values in levels)
+    own = sum(len(values) - 1 for values in levels)
     effective = own * (1.0 - correlation) / (1.0 + correlation)
-    variance = squares / own if own else 0.0
+    variance = squares / expected if own else 0.0
     # a series that is plainly noisier than assumed speaks for itself
     contradicted = own >= 2 and float(special.chdtrc(own, squares / assumed**2)) < CONTRADICTION
     weight = 0.0 if contradicted else ASSUMED_NIGHTS
@@ -96,14 +100,20 @@ def _noise(baseline: Baseline, newest: Sequence[float], assumed: float) -> tuple
 
 
 def step(
-    before: Sequence[float], newest: Sequence[float], *, assumed_noise: float, spread: float | None, worse: int
+    before: Sequence[float],
+    newest: Sequence[float],
+    *,
+    assumed_noise: float,
+    correlation: float,
+    spread: float | None,
+    worse: int,
 ) -> Step:
-    """Test ``newest`` nights against those ``before``.
+    """Test ``newest`` nights against those ``before``; ``correlation`` is what neighbouring nights share at least.
 
     ``spread`` is the standard error of a newest night from its own repeats; it counts when it is larger than the
     noise between nights. ``worse`` is the sign of a change for the worse.
     """
-    baseline = Baseline.of(before)
+    baseline = Baseline.of(before, correlation)
     sigma, freedom = _noise(baseline, newest, assumed_noise)
     correlation = baseline.correlation
     length = len(newest)
@@ -121,7 +131,10 @@ def step(
         before=baseline.mean,
         after=after,
         p_value=min(1.0, one_sided / (SHARES[length] * direction_share)),
-        persistent=length >= 2 and _persistent([value - baseline.mean for value in newest], effect),
+        persistent=length >= 2
+        and _persistent([value - baseline.mean for value in newest], effect)
+        and (len(before) >= FEW_NIGHTS or _persistent([after - value for value in before], effect)),
+        spread=spread or 0.0,
     )
 
 
@@ -131,11 +144,12 @@ def _persistent(deviations: Sequence[float], effect: float) -> bool:
     return showing >= len(deviations) - (1 if len(deviations) >= 4 else 0)
 
 
-def smallest_visible(before: Sequence[float], assumed_noise: float) -> float:
+def smallest_visible(before: Sequence[float], assumed_noise: float, correlation: float, spread: float) -> float:
     """The change that would be found within two nights in 80 % of cases, on the additive scale."""
-    baseline = Baseline.of(before)
+    baseline = Baseline.of(before, correlation)
     sigma, freedom = _noise(baseline, [], assumed_noise) if len(before) > 1 else (assumed_noise, ASSUMED_NIGHTS)
     correlation = baseline.correlation
-    error = sigma * math.sqrt(_variance_of_mean(2, correlation) + _variance_of_mean(len(before), correlation))
+    own = max(sigma, spread) ** 2 * _variance_of_mean(2, correlation)
+    error = math.sqrt(own + sigma**2 * _variance_of_mean(len(before), correlation))
     level = NIGHTLY_LEVEL * SHARES[2] * WORSE_SHARE
     return float(special.stdtrit(freedom, 1.0 - level) + special.stdtrit(freedom, POWER)) * error

@@ -1,4 +1,4 @@
-"""PASS, REGRESSED, IMPROVED or INCONCLUSIVE: one series of nights, and all series of one night together."""
+"""PASS, REGRESSED, IMPROVED or INCONCLUSIVE: one series of nights. ``family.py`` judges all series of one night."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from benchgate.analysis.cells import MeasuredCell, refusals
 from benchgate.analysis.change_points import SMALLEST_SEGMENT, change_points, without_spikes
 from benchgate.analysis.changed import in_words, is_known, what_changed
 from benchgate.analysis.findings import (
+    CALLED,
     IMPROVED,
     NOT_COMPARABLE,
     PASS,
@@ -18,47 +19,36 @@ from benchgate.analysis.findings import (
     RegressionFinding,
 )
 from benchgate.analysis.measures import Measure
-from benchgate.analysis.multiple import FALSE_DISCOVERIES, adjusted
-from benchgate.analysis.night_noise import Rules, least_noise, rules_of, rules_of_night
-from benchgate.analysis.nightly_rule import NIGHTLY_LEVEL, SHARES, Step, smallest_visible, step
+from benchgate.analysis.night_noise import Rules, least_noise, rules_of
+from benchgate.analysis.nightly_rule import FEW_NIGHTS, NIGHTLY_LEVEL, SHARES, Step, smallest_visible, step
 from benchgate.analysis.series import Night, NightlySeries
 
 LONGEST_HISTORY = 90  # nights that are looked at
-FEW_NIGHTS = 4  # below: the plain rule of the first nights may decide, too
-
-
-def judge_night(series: Iterable[NightlySeries]) -> list[RegressionFinding]:
-    """Every series of one campaign as of its newest night, corrected for how many there are.
-
-    Among many cells some move by chance: a regression or improvement must survive Benjamini-Hochberg over all series
-    judged tonight, so that a night of noise alone raises an alarm in at most 5 % of nights, however many cells. What
-    the series of a metric scatter by is the noise that each of them is given while it has few nights of its own.
-    """
-    rows = list(series)
-    findings = [judge(one, rules) for one, rules in zip(rows, rules_of_night(rows), strict=True)]
-    tested = [index for index, finding in enumerate(findings) if finding.p_value is not None]
-    levels = adjusted([p for finding in findings if (p := finding.p_value) is not None])
-    for index, level in zip(tested, levels, strict=True):
-        finding = replace(findings[index], adjusted_p=level)
-        if finding.answer in (REGRESSED, IMPROVED) and level > FALSE_DISCOVERIES:
-            reason = (
-                f"{finding.reason} Alone it would be called {finding.answer}, but among {len(tested)} series judged "
-                f"tonight that happens by chance (adjusted p {level:.2f}); further nights decide."
-            )
-            finding = replace(finding, answer=UNDECIDED, reason=reason, new_tonight=False)
-        findings[index] = finding
-    return findings
 
 
 def judge(series: NightlySeries, rules: Rules | None = None) -> RegressionFinding:
     """One series as of its newest night; ``rules`` of the campaign's noise, by default those of the measure alone."""
     rules = rules or rules_of(series.measure)
-    finding = _judge(series, rules)
-    if finding.answer not in (REGRESSED, IMPROVED):
-        return finding
-    yesterday = _judge(series.until(len(series.nights) - 1), rules)
-    known = yesterday.answer == finding.answer and _near(series, yesterday.since_night, finding.since_night)
-    return replace(finding, new_tonight=not known)
+    tonight = judge_alone(series, rules)
+    earlier = (judge_alone(series.until(count), rules) for count in range(len(series.nights) - 1, 0, -1))
+    return announced(series, tonight, earlier)
+
+
+def announced(
+    series: NightlySeries, tonight: RegressionFinding, earlier: Iterable[RegressionFinding]
+) -> RegressionFinding:
+    """``tonight`` with whether it is news: no night since the change was first seen has called it.
+
+    ``earlier`` has what was said the night before, the night before that, and so on; no more is taken than is needed.
+    """
+    if tonight.answer not in CALLED:
+        return tonight
+    for one in earlier:
+        if not _near(series, one.since_night, tonight.since_night):
+            break  # nobody saw the change yet
+        if one.answer == tonight.answer:
+            return tonight
+    return replace(tonight, new_tonight=True)
 
 
 def _near(series: NightlySeries, one: str | None, other: str | None) -> bool:
@@ -67,7 +57,8 @@ def _near(series: NightlySeries, one: str | None, other: str | None) -> bool:
     return one in order and other in order and abs(order.index(one) - order.index(other)) <= 2
 
 
-def _judge(series: NightlySeries, rules: Rules) -> RegressionFinding:
+def judge_alone(series: NightlySeries, rules: Rules) -> RegressionFinding:
+    """One series as of its newest night, whatever other series say and whatever was said the night before."""
     measure = series.measure
     nights, left_out = comparable(series)
     newest = series.nights[-1]
@@ -157,6 +148,7 @@ def _steps(
             usual[start:first],
             values[first:],
             assumed_noise=rules.assumed_noise,
+            correlation=rules.correlation,
             spread=max(spreads) if spreads else None,
             worse=_worse(measure),
         )
@@ -178,8 +170,7 @@ def _decide(
     usual: Sequence[float],
     steps: Sequence[tuple[Step, int]],
 ) -> RegressionFinding:
-    lasting = [item for item in steps if item[0].persistent] or steps
-    best, start = min(lasting, key=lambda item: (item[0].p_value, item[0].length))
+    best, start = _likeliest(nights, steps)
     first = len(values) - best.length
     changes = what_changed(nights[first - 1], nights[first])
     known = is_known(nights[first - 1]) and is_known(nights[first])
@@ -192,14 +183,41 @@ def _decide(
     )
     size = f"{_size(measure, event)} since {nights[first].night[:10]}"
     event = replace(event, reason=f"{size}. {_because(changes, known)}")
-    if best.p_value <= NIGHTLY_LEVEL and (best.persistent or (best.length == 1 and changes)):
+    explained = bool(changes) or not known
+    # one earlier night is no level by itself: it may be the odd one, unless something changed after it
+    lasting = best.persistent and (explained or first - start > 1)
+    if best.p_value <= NIGHTLY_LEVEL and (lasting or (best.length == 1 and changes)):
         return event
-    if first - start < FEW_NIGHTS and _plainly(nights, values, start, rules) and (changes or not known):
+    if first - start < FEW_NIGHTS and _plainly(nights, values, start, rules) and explained:
         return replace(event, method="plain rule of the first nights", p_value=min(best.p_value, NIGHTLY_LEVEL))
     if best.p_value <= NIGHTLY_LEVEL:
-        doubt = "one night far outside; a second night decides" if best.length == 1 else "the nights disagree"
+        doubt = _doubt(best, first - start)
         return replace(event, answer=UNDECIDED, reason=f"{size}, but {doubt}. {_because(changes, known)}")
     return _no_change(blank, measure, rules, usual, steps, best.p_value)
+
+
+def _likeliest(nights: Sequence[Night], steps: Sequence[tuple[Step, int]]) -> tuple[Step, int]:
+    """The likeliest first night of a new level. Among those that would be called, one on which something changed goes
+    first: noise moves the best fit by a night or two, and a change is blamed on what changed with it.
+    """
+
+    def changed(length: int) -> bool:
+        return bool(what_changed(nights[-length - 1], nights[-length]))
+
+    lasting = [item for item in steps if item[0].persistent] or steps
+    best = min(lasting, key=lambda item: (item[0].p_value, item[0].length))
+    with_cause = [item for item in lasting if item[0].p_value <= NIGHTLY_LEVEL and changed(item[0].length)]
+    if not with_cause or changed(best[0].length):
+        return best
+    step, start = min(with_cause, key=lambda item: (item[0].p_value, item[0].length))
+    return replace(step, p_value=best[0].p_value), start  # that the level changed is as likely as it was
+
+
+def _doubt(one: Step, before: int) -> str:
+    """Why an unlikely difference is no answer yet."""
+    if one.length == 1:
+        return "one night far outside; a second night decides"
+    return "one night before is no level" if one.persistent and before == 1 else "the nights disagree"
 
 
 def _filled(blank: RegressionFinding, measure: Measure, one: Step, before: int) -> RegressionFinding:
@@ -226,7 +244,7 @@ def _no_change(
     """PASS when a relevant change would have been found; the two newest nights stand for the present."""
     shown, start = steps[min(1, len(steps) - 1)]
     first = len(usual) - shown.length
-    visible = smallest_visible(usual[start:first], rules.assumed_noise)
+    visible = smallest_visible(usual[start:first], rules.assumed_noise, rules.correlation, shown.spread)
     finding = replace(
         _filled(blank, measure, shown, first - start),
         p_value=p_value,

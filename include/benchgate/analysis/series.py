@@ -10,6 +10,7 @@ from statistics import median
 
 from benchgate.analysis.cells import MeasuredCell, measures_of, with_launches
 from benchgate.analysis.change_points import FEWEST_NIGHTS, noise
+from benchgate.analysis.counted import counting_error
 from benchgate.analysis.launch_noise import NightNoise
 from benchgate.analysis.measures import Measure
 
@@ -22,7 +23,7 @@ class Night:
     run: str
     value: float
     repeats: int = 1
-    spread: float | None = None  # standard error of the night's value on the additive scale; None for a single run
+    spread: float | None = None  # standard error of the night's value on the additive scale, where it is known
     fingerprint: Mapping[str, str | None] = field(default_factory=dict)
     facts: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
 
@@ -75,17 +76,24 @@ def _night(measure: Measure, rows: Sequence[MeasuredCell]) -> Night | None:
     values = [v for cell in rows if (v := cell.value(measure)) is not None]
     if not values:
         return None
-    scaled = [math.log(v) for v in values] if measure.effect == "ratio" else values
     first = rows[0]
     return Night(
         night=first.night,
         run=first.run,
         value=median(values),
         repeats=len(values),
-        spread=_standard_error(scaled) if len(scaled) > 1 else None,
+        spread=_spread(measure, values, rows),
         fingerprint=first.fingerprint,
         facts=first.facts,
     )
+
+
+def _spread(measure: Measure, values: Sequence[float], rows: Sequence[MeasuredCell]) -> float | None:
+    """Standard error of a night's value: from its repeats, and for shares not less than counting gives."""
+    scaled = [math.log(v) for v in values] if measure.effect == "ratio" else values
+    repeats = _standard_error(scaled) if len(values) > 1 else None
+    counted = counting_error(rows) if measure.effect == "difference" else None
+    return max((one for one in (repeats, counted) if one is not None), default=None)
 
 
 def _standard_error(values: Sequence[float]) -> float:

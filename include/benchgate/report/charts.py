@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from benchgate.analysis.findings import IMPROVED, PASS, REGRESSED, RegressionFinding, context_words
+from benchgate.analysis.findings import CALLED, IMPROVED, PASS, REGRESSED, RegressionFinding, context_words
 from benchgate.analysis.levels import Level
 from benchgate.analysis.measures import BY_NAME
 from benchgate.analysis.reference import ReferenceCell
@@ -152,7 +152,7 @@ def _trend_chart(one: NightlySeries, finding: RegressionFinding | None) -> Chart
         for i, night in enumerate(one.nights)
     )
     marks = [Mark(float(i), f"level change {one.nights[i].night[:10]}") for i in past_changes(one)]
-    if finding is not None and finding.answer in (REGRESSED, IMPROVED):
+    if finding is not None and finding.answer in CALLED:
         index = next((i for i, night in enumerate(one.nights) if night.night == finding.since_night), None)
         if index is not None:
             marks = [mark for mark in marks if abs(mark.x - index) > 2]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from benchgate.analysis.findings import IMPROVED, REGRESSED, Comparison
+from benchgate.analysis.findings import CALLED, Comparison
 from benchgate.analysis.levels import levels
 from benchgate.analysis.measures import BY_NAME
 from benchgate.analysis.reversals import summaries
@@ -98,7 +98,7 @@ def _lost(report: RunReport) -> list[tuple[LedgerRow, int]]:
 
 def headlines(report: RunReport) -> list[str]:
     """What a person should know first, in sentences."""
-    moved = [f for f in report.regressions if f.answer in (REGRESSED, IMPROVED)]
+    moved = [f for f in report.regressions if f.answer in CALLED]
     lines = [f"{f.answer}: {f.context}. {f.reason}" for f in moved if f.new_tonight]
     lines += summaries(report.reversals)
     if report.header.nothing_new_reason:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchgate.analysis.findings import IMPROVED, REGRESSED
+from benchgate.analysis.findings import CALLED
 from benchgate.analysis.levels import levels
 from benchgate.analysis.reversals import summaries
 from benchgate.report.load import load_report
@@ -40,7 +40,7 @@ def summary_of(report: RunReport) -> str:
     placements = placement_table(report)
     if placements.rows:
         parts.append(placements.text())
-    moved = [finding for finding in report.regressions if finding.answer in (REGRESSED, IMPROVED)]
+    moved = [finding for finding in report.regressions if finding.answer in CALLED]
     if moved:
         parts.append(regression_table(moved).text())
     parts.append(outcome_table(report).text())

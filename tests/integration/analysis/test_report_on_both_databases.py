@@ -18,7 +18,8 @@ from benchgate.steps.reporting import nightly_message
 from benchgate.warehouse.migrate import migrate
 from benchgate.warehouse.query import read_relation
 from tests.support.postgres import fresh_database
-from tests.unit.analysis.test_from_warehouse import SOURCES, load_night
+from tests.unit.analysis.test_from_warehouse import load_night
+from tests.unit.analysis.test_write_ups import SOURCES
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
@@ -65,6 +66,17 @@ def test_the_report_of_both_databases_says_the_same(url: str, tmp_path: Path) ->
     [speed] = [c for c in found.comparisons if (c.metric, c.workload) == ("decode_tok_s", "prompt-8k")]
     assert speed.point == pytest.approx(1.36, rel=0.05)
     assert {s.nights[0].night for s in found.series} == {"2026-11-01T02:00:00Z"}
+
+
+def test_the_write_ups_findings_are_the_same_on_both_databases(url: str) -> None:
+    stated, turned = read_relation("versus_reference", url), read_relation("reversal", url)
+
+    ratios = sorted(round(row[stated.columns.index("reference_ratio")], 2) for row in stated.rows)
+    assert ratios == [0.54, 0.58, 0.74, 0.93, 1.04, 1.08, 1.22, 1.36, 1.58, 1.82, 1.83, 1.92]
+    words = [row[turned.columns.index("words")] for row in turned.rows]
+    assert sum("stated by gpt-oss-120b-two-kernels" in text for text in words) == 5
+    assert any("behind at document-126k, 8 users (0.93x)" in text for text in words)
+    assert any("behind in time to first token, median (1.58x)" in text for text in words)
 
 
 def test_rows_leave_both_databases_with_the_same_types(url: str, tmp_path: Path) -> None:

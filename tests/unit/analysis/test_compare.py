@@ -339,3 +339,13 @@ def test_a_comparison_does_not_depend_on_the_unit_and_turns_over_with_the_baseli
     assert one.point == pytest.approx(1 / (turned.point or 1))
     if one.low is not None:
         assert one.low == pytest.approx(1 / (turned.high or 1))
+
+
+def test_equal_placements_are_called_different_no_more_often_than_launches_allow() -> None:
+    """Launches of one arm differ by 2 %: without that the placement effect would be taken from two lucky launches."""
+    rng = np.random.default_rng(21)
+    outside = 0
+    for _ in range(200):
+        [effect] = only(compare(swapped(rng, noise=0.005, between_launches=0.02))).placement_effects
+        outside += not effect.low <= 1 <= effect.high
+    assert outside / 200 <= 0.08

@@ -9,16 +9,12 @@ import pytest
 import sqlalchemy as sa
 
 from benchgate.analysis.findings_of_run import find, find_and_write
-from benchgate.analysis.write import write_sources
 from benchgate.errors import WarehouseError
-from benchgate.spec.load import load_sources
 from benchgate.steps.reporting import nightly_message
 from benchgate.warehouse.load import load_run
 from benchgate.warehouse.migrate import migrate
 from tests.support.runs import campaign, cell_record, launch_record, ledger_of, percentiles, summary
 from tests.support.warehouses import bundle
-
-SOURCES = Path(__file__).parents[3] / "include" / "sources.yaml"
 
 
 @pytest.fixture
@@ -92,24 +88,6 @@ def test_a_regression_over_the_nights_reaches_the_view_with_what_changed(url: st
     assert all("image_digest" in str(row["what_changed"]) for row in found)
     assert {str(row["since_night"]) for row in found} == {"2026-11-11"}
     assert not rows(url, "select * from regression where answer = 'REGRESSED' and metric = 'ttft_p50_ms'")
-
-
-def test_the_write_ups_findings_come_out_of_the_views_with_only_the_sources_loaded(url: str) -> None:
-    write_sources(load_sources(SOURCES), url)
-    write_sources(load_sources(SOURCES), url)
-
-    ratios = {
-        (row["workload"], row["users"], row["metric"]): round(float(row["reference_ratio"]), 2)  # type: ignore[arg-type]
-        for row in rows(url, "select * from versus_reference where reference_ratio is not null")
-    }
-    assert ratios[("short-chat", 64, "decode_tok_s")] == 1.36
-    assert ratios[("prompt-8k", 64, "decode_tok_s")] == 1.04
-    assert ratios[("sharegpt", 32, "prefill_tok_s")] == 1.82
-    assert ratios[("sharegpt", 32, "decode_tok_s")] == 1.92
-    found = rows(url, "select * from reversal")
-    assert {row["label"] for row in found} == {"one run"}
-    assert any(r["other_workload"] == "document-126k" and r["other_load_label"] == "u8" for r in found)
-    assert any(r["other_metric"] == "ttft_p50_ms" and r["workload"] == "prompt-8k" for r in found)
 
 
 def test_a_run_that_is_not_there_is_named_with_what_is(url: str) -> None:

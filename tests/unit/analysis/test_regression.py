@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchgate.analysis.change_points import change_points
-from benchgate.analysis.regression import judge, judge_night
+from benchgate.analysis.family import judge_night
+from benchgate.analysis.regression import judge
 from benchgate.analysis.series import NightlySeries, nightly
 from tests.unit.analysis.fabricate import cell
 from tests.unit.analysis.nights import FACTS, noisy, series
@@ -352,3 +353,34 @@ def test_a_regression_of_every_arm_on_the_third_night_is_not_taken_for_noise() -
     found = judge_night(made)
 
     assert sum(f.answer == "REGRESSED" for f in found) >= 30
+
+
+def test_one_odd_first_night_is_not_a_level_that_the_others_left() -> None:
+    same = [{"image_digest": "a"}] * 4
+
+    found = [judge(series([1300.0, 1000.0, 1010.0, 1005.0][:n], fingerprints=same[:n])).answer for n in (2, 3, 4)]
+
+    assert not set(found) & set(ALARMS)
+
+
+def test_one_first_night_is_a_level_when_the_image_changed_after_it() -> None:
+    prints = [{"image_digest": "a"}, {"image_digest": "b"}, {"image_digest": "b"}]
+
+    found = judge(series([16055.0, 13306.0, 13320.0], fingerprints=prints))
+
+    assert found.answer == "REGRESSED"
+    assert found.since_night == "2026-01-02"
+
+
+def test_a_change_is_blamed_on_the_night_on_which_something_changed() -> None:
+    """By its numbers alone the loss may have begun a night later; the image says when it did."""
+    values = [1000.0 + 20 * (-1) ** i for i in range(14)] + [960.0, 900.0, 880.0, 890.0]
+    prints = [{"image_digest": "a"}] * 14 + [{"image_digest": "b"}] * 4
+
+    found = judge(series(values, fingerprints=prints))
+    unexplained = judge(series(values, fingerprints=[{"image_digest": "a"}] * 18))
+
+    assert unexplained.since_night == "2026-01-16", "the numbers agree with the image: this test shows nothing"
+    assert found.since_night == "2026-01-15"
+    assert found.what_changed == {"image_digest": ("a", "b")}
+    assert found.p_value == unexplained.p_value

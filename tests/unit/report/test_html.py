@@ -5,7 +5,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 from benchgate.analysis.compare import compare
-from benchgate.analysis.regression import judge_night
+from benchgate.analysis.family import judge_night
 from benchgate.analysis.reversals import reversals
 from benchgate.report.html import render
 from benchgate.report.model import (

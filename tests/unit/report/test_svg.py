@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchgate.analysis.family import judge_night
 from benchgate.analysis.levels import Level
-from benchgate.analysis.regression import judge_night
 from benchgate.report.charts import load_charts, trend_charts
 from benchgate.report.scales import fit, label
 from benchgate.report.svg import Chart, Mark, Point, Series, draw
