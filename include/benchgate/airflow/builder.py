@@ -70,7 +70,10 @@ def _dags_of(paths: Sequence[Path], inventory: Inventory) -> dict[str, DAG]:
 
 
 def build_dag(campaign: CampaignSpec, inventory: Inventory, path: Path) -> DAG:
-    """The DAG of one campaign: plan, seed each host, each launch in its lane, publish."""
+    """The DAG of one campaign: plan, seed each host, each launch in its lane, publish.
+
+    Its run ends as its ``verdict`` does: whatever failed on the way there was expected by the campaign, or was not.
+    """
     dag = DAG(
         dag_id=campaign.campaign,
         schedule=campaign.schedule,
@@ -89,13 +92,13 @@ def build_dag(campaign: CampaignSpec, inventory: Inventory, path: Path) -> DAG:
         make = _maker(path)
         plan = make("plan", "plan", **_OUTLIVES)
         seeded = _seed_groups(campaign, inventory, ledger, make, plan)
-        stops = _lanes(campaign, inventory, ledger, make, seeded)
+        ends = _lanes(campaign, inventory, ledger, make, seeded)
         with TaskGroup("publish", prefix_group_id=False, tooltip="What holds goes into the warehouse"):
             validate = make("validate", "validate", trigger_rule=TriggerRule.ALL_DONE, **_OUTLIVES)
             load = make("load", "load", outlets=[WAREHOUSE], **_OUTLIVES)
             verdict = make("verdict", "verdict")
         plan >> validate
-        stops >> validate >> load >> verdict
+        ends >> validate >> load >> verdict
     return dag
 
 
@@ -155,25 +158,27 @@ def _seed_groups(
 def _lanes(
     campaign: CampaignSpec, inventory: Inventory, ledger: Ledger, make: Make, seeded: dict[str, BaseOperator]
 ) -> list[BaseOperator]:
-    """Launches of one placement follow each other; lanes run at the same time. Gives every teardown."""
+    """Launches of one placement follow each other; lanes run at the same time. Gives what publishing waits for."""
     launches = {launch.launch: launch for launch in ledger.launches}
-    stops = []
+    ends = []
     for lane in launch_order(ledger, inventory):
         before: BaseOperator | None = None
         for key in lane.launches:
-            first, stop = _launch_group(campaign, inventory, ledger, launches[key], make)
+            first, last, stop = _launch_group(campaign, inventory, ledger, launches[key], make)
             seeded[launches[key].host] >> first
             if before is not None:
                 before >> first
             before = stop
-            stops.append(stop)
-    return stops
+            # Airflow does not count teardowns when it looks for the tasks that decide how a run ends: the task before
+            # one would be such, and that of a launch that is refused before its start is always upstream_failed
+            ends += [last, stop]
+    return ends
 
 
 def _launch_group(
     campaign: CampaignSpec, inventory: Inventory, ledger: Ledger, launch: PlannedLaunch, make: Make
-) -> tuple[BaseOperator, BaseOperator]:
-    """The tasks of one launch. Gives its first task and its teardown."""
+) -> tuple[BaseOperator, BaseOperator, BaseOperator]:
+    """The tasks of one launch. Gives its first task, its last one before the teardown, and the teardown."""
     limits = campaign.limits
     spec = inventory.hosts[launch.host]
     common: dict[str, object] = {"launch": launch.launch, **({"queue": spec.queue} if spec.queue else {})}
@@ -207,7 +212,7 @@ def _launch_group(
             previous = task
         stop = make("stop_server", "stop_server", **_OUTLIVES, **common)
         previous >> stop.as_teardown(setups=start)
-    return preflight, stop
+    return preflight, previous, stop
 
 
 def _seconds(limit: float) -> timedelta:
