@@ -151,6 +151,18 @@ class CampaignRun:
         self.store.write(self.store.cell_path(record.cell, "cell.json"), record)
         return record
 
+    def forget_cell(self, key: str) -> None:
+        """Remove what was measured of a cell: it is measured anew, and nothing of before may be taken for that."""
+        for name in ("cell.json", "progress.json", "summary.json", "requests.parquet"):
+            self.store.remove(self.store.cell_path(key, name))
+
+    def forget_attempt(self, key: str) -> None:
+        """Remove what an earlier attempt of a launch left, and what was measured of its cells."""
+        for name in ("handle.json", "server.log.gz", "server.log.tail.json"):
+            self.store.remove(self.store.launch_path(key, name))
+        for cell in self.cells_of(key):
+            self.forget_cell(cell.cell)
+
     @contextmanager
     def _local_copy(self, name: str) -> Iterator[Path]:
         """A file of the run as one of this machine, for as long as it is read: the loaders name it in their errors."""

@@ -67,13 +67,11 @@ def start_server(
     """Take the lease and start the server. What fails here leaves nothing behind and is recorded with its kind.
 
     Tried again alone, after its worker was killed or its task was cleared, it begins a new attempt of the launch: what
-    the one before left on the host goes, and nothing that was proven of it is inherited.
+    the one before left on the host goes, and nothing that was proven or measured of it is inherited.
     """
     record = run.launch_record(launch_key)
-    if record is None:
-        begin_launch(run, launch_key)
-    elif record.command or record.end_state != "starting":
-        _begin_again(run, record)
+    if record is None or record.command or record.end_state != "starting":
+        begin_launch(run, launch_key, seen=record.host_facts if record else None)
     with _recorded(run, launch_key, FailureKind.UNKNOWN):
         for value in (secret_values or {}).values():
             secrets.register(value)
@@ -95,26 +93,6 @@ def start_server(
             raise
         say(f"started {handle.name} at {handle.base_url}")
         return handle
-
-
-def _begin_again(run: CampaignRun, record: LaunchRecord) -> None:
-    """The launch as it was after its preflight: the next attempt stands on nothing of the last one."""
-    run.update_launch(
-        record.launch,
-        attempt=record.attempt + 1,
-        end_state="starting",
-        failure=None,
-        exit=None,
-        ready_at=None,
-        stopped_at=None,
-        startup_s=None,
-        engine_version=None,
-        fingerprint=None,
-        proofs=[],
-        warnings=[],
-        needle=None,
-        gpu_memory_returned=None,
-    )
 
 
 def handle_of(run: CampaignRun, launch_key: str) -> ServerHandle | None:

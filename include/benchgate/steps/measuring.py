@@ -21,7 +21,7 @@ from benchgate.spec.campaign import Gates, WorkloadSpec
 from benchgate.steps.client_args import bench_args
 from benchgate.steps.context import CampaignRun
 from benchgate.steps.launching import Say, launch_record, started
-from benchgate.steps.log_tail import LogTail
+from benchgate.steps.log_tail import keeping_log_tail
 from benchgate.steps.server_metrics import MetricsWatch
 from benchgate.steps.watching import ClientWatch
 
@@ -94,6 +94,7 @@ def _measure(run: CampaignRun, cell: PlannedCell, say: Say, client: RunClient | 
     host, engine = run.host(handle.host), get_engine(record.engine)
     workload, gates = run.campaign.workloads[cell.workload], run.campaign.gates_of(cell.arm)
     seeds = run.seeds(cell.host)
+    run.forget_cell(cell.cell)
     if not host.status(handle).running:
         raise MeasureFailed(f"{cell.cell}: the server is gone", remedy="see the launch's server log")
     args = bench_args(
@@ -121,7 +122,7 @@ def _measure(run: CampaignRun, cell: PlannedCell, say: Say, client: RunClient | 
             engine.parse_metrics,
             gpu=(lambda: host.gpu_samples(handle)) if record.gpus else None,
         )
-        with LogTail(run, cell.launch, host, handle), metrics:
+        with keeping_log_tail(run, cell.launch, host, handle), metrics.watching():
             run_client = partial(client, host) if client else host.run_client
             code = run_client(
                 handle,

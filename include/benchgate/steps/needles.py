@@ -7,7 +7,7 @@ from benchgate.needle.check import NeedleRequest, run_needle_check
 from benchgate.records import NeedleCheck, NeedleResult
 from benchgate.steps.context import CampaignRun
 from benchgate.steps.launching import Say, launch_record, started
-from benchgate.steps.log_tail import LogTail
+from benchgate.steps.log_tail import keeping_log_tail
 
 
 def check_needles(run: CampaignRun, launch_key: str, *, say: Say = print) -> NeedleCheck | None:
@@ -32,7 +32,7 @@ def check_needles(run: CampaignRun, launch_key: str, *, say: Say = print) -> Nee
             f"expected {result.expected}, answered {answer}"
         )
 
-    with LogTail(run, launch_key, host, handle):
+    with keeping_log_tail(run, launch_key, host, handle):
         check = run_needle_check(
             NeedleRequest(
                 model=record.model_id,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable
-from types import TracebackType
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from benchgate.errors import BenchgateError
+from benchgate.meanwhile import meanwhile
 from benchgate.records import GpuSample, ServerMetrics, ServerMetricsSnapshot
 from benchgate.steps.context import now
 
@@ -20,7 +20,7 @@ _MAX_SAMPLES = 2000  # an hour at the usual pace; a longer cell keeps its first 
 
 
 class MetricsWatch:
-    """Context manager: a snapshot before, one after, samples between. A server without metrics gives none, quietly."""
+    """A snapshot before, one after, samples between. A server without metrics gives none, quietly."""
 
     def __init__(
         self,
@@ -35,21 +35,14 @@ class MetricsWatch:
         self._after: ServerMetricsSnapshot | None = None
         self._samples: list[ServerMetricsSnapshot] = []
         self.gpu: list[GpuSample] = []
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._sample, name="server-metrics", daemon=True)
 
-    def __enter__(self) -> MetricsWatch:
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watch for as long as the ``with`` block lasts; one that is broken off has no snapshot after it."""
         self._before = self._idle_snapshot()
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._done.set()
-        self._thread.join(timeout=30)
-        if kind is None:
-            self._after = self._idle_snapshot()
+        with meanwhile(self._sample, every_s=self._every_s, name="server-metrics", patience_s=30):
+            yield
+        self._after = self._idle_snapshot()
 
     @property
     def result(self) -> ServerMetrics | None:
@@ -59,15 +52,14 @@ class MetricsWatch:
         return ServerMetrics(before=self._before, after=self._after, samples=self._samples)
 
     def _sample(self) -> None:
-        while not self._done.wait(self._every_s):
-            snapshot = self._snapshot()
-            if snapshot is not None and len(self._samples) < _MAX_SAMPLES:
-                self._samples.append(snapshot)
-            if self._gpu is not None and len(self.gpu) < _MAX_SAMPLES:
-                try:
-                    self.gpu += self._gpu()
-                except (BenchgateError, OSError):
-                    self._gpu = None  # it will not answer the next time either
+        snapshot = self._snapshot()
+        if snapshot is not None and len(self._samples) < _MAX_SAMPLES:
+            self._samples.append(snapshot)
+        if self._gpu is not None and len(self.gpu) < _MAX_SAMPLES:
+            try:
+                self.gpu += self._gpu()
+            except (BenchgateError, OSError):
+                self._gpu = None  # it will not answer the next time either
 
     def _idle_snapshot(self) -> ServerMetricsSnapshot | None:
         """A snapshot of a server that has nothing left to do: what was cut off before belongs to what came before."""

@@ -10,7 +10,7 @@ from benchgate.engines import get_engine
 from benchgate.engines.base import ServerRequest
 from benchgate.errors import BenchgateError
 from benchgate.hosts.base import Mount, ServerSpec
-from benchgate.records import HostSeeds, LaunchRecord, PlannedLaunch
+from benchgate.records import HostFacts, HostSeeds, LaunchRecord, PlannedLaunch
 from benchgate.spec.campaign import ArgValue, ModelSpec
 from benchgate.steps.context import CampaignRun, now
 
@@ -98,8 +98,19 @@ def with_draft_paths(args: Mapping[str, ArgValue], paths: Mapping[str, str]) -> 
     return {name: cast("ArgValue", put(value)) for name, value in args.items()}
 
 
-def begin_launch(run: CampaignRun, launch_key: str, *, attempt: int = 1) -> LaunchRecord:
-    """Write the launch's record before anything is tried, so that whatever happens has a place to be told."""
+def begin_launch(run: CampaignRun, launch_key: str, *, seen: HostFacts | None = None) -> LaunchRecord:
+    """Write the launch's record before anything is tried, so that whatever happens has a place to be told.
+
+    Begun again, it is another attempt: nothing that was proven or measured of the one before is inherited.
+
+    Args:
+        run: the campaign run.
+        launch_key: of a planned launch.
+        seen: what a preflight of this attempt saw of the host.
+    """
+    before = run.launch_record(launch_key)
+    if before is not None:
+        run.forget_attempt(launch_key)
     launch = run.launch(launch_key)
     campaign, (_, placement) = run.campaign, run.places(launch)
     model, seeds = campaign.model_of(launch.arm), run.seeds(launch.host)
@@ -111,7 +122,7 @@ def begin_launch(run: CampaignRun, launch_key: str, *, attempt: int = 1) -> Laun
             arm=launch.arm,
             host=launch.host,
             placement=launch.placement,
-            attempt=attempt,
+            attempt=before.attempt + 1 if before is not None else 1,
             engine=campaign.engine_of(launch.arm),
             image=image,
             image_digest=seeds.images.get(image, "").rpartition("@")[2] or None if image else None,
@@ -127,6 +138,7 @@ def begin_launch(run: CampaignRun, launch_key: str, *, attempt: int = 1) -> Laun
             gpus=placement.gpus,
             args=dict(campaign.args_of(launch.arm)),
             env=campaign.env_of(launch.arm),
+            host_facts=seen,
             started_at=now(),
         )
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from benchgate import secrets
 from benchgate.errors import HostError
 from benchgate.hosts.base import ServerHandle
 from benchgate.steps.context import CampaignRun
-from benchgate.steps.log_tail import FILE, LINES, LONGEST_LINE, LogTail, shown
+from benchgate.steps.log_tail import FILE, LINES, LONGEST_LINE, keeping_log_tail, shown
 
 HANDLE = ServerHandle(host="here", placement="cpu", name="c", id="1", base_url="", started_at="")
 
@@ -40,8 +41,8 @@ def _kept(home: Path) -> Any:
     return json.loads(files[0].read_text()) if files else None
 
 
-def _watch(host: Any) -> LogTail:
-    return LogTail(CampaignRun("mini.run"), "arm@here/cpu", host, HANDLE, every_s=0.01)
+def _watch(host: Any) -> AbstractContextManager[None]:
+    return keeping_log_tail(CampaignRun("mini.run"), "arm@here/cpu", host, HANDLE, every_s=0.01)
 
 
 def test_it_is_renewed_while_something_goes_on_and_once_more_at_the_end(benchgate_home: Path) -> None:

@@ -9,9 +9,10 @@ import pytest
 
 from benchgate.errors import LeaseHeld
 from benchgate.hosts.base import ServerHandle, ServerSpec
-from benchgate.records import Evidence, ExitInfo, Failure, FailureKind, HostFacts, Proof
+from benchgate.records import CellRecord, Evidence, ExitInfo, Failure, FailureKind, HostFacts, Proof
 from benchgate.steps import launching, planning
 from benchgate.steps.context import CampaignRun
+from benchgate.steps.server_request import begin_launch
 
 HOSTS = "hosts: {here: {kind: process, placements: {cpu: {}}}}\n"
 CAMPAIGN = """
@@ -101,6 +102,30 @@ def test_nothing_that_was_proven_of_the_last_attempt_is_inherited(run: CampaignR
     assert (record.end_state, record.failure, record.exit, record.fingerprint) == ("starting", None, None, None)
     assert (record.proofs, record.ready_at, record.stopped_at) == ([], None, None)
     assert record.host_facts == facts  # of its preflight
+
+
+@pytest.mark.parametrize("begin", ["preflight", "start_server"])
+def test_nothing_that_was_measured_in_the_last_attempt_is_inherited(run: CampaignRun, host: Host, begin: str) -> None:
+    host.held = False
+    launching.start_server(run, LAUNCH, say=lambda _: None)
+    (cell,) = run.cells_of(LAUNCH)
+    measured = CellRecord(**cell.model_dump(), state="measured")
+    run.save_cell(measured)
+    left = ("progress.json", "summary.json", "requests.parquet")
+    for name in left:
+        run.store.write_text(run.store.cell_path(cell.cell, name), "{}")
+
+    if begin == "preflight":  # the whole launch was cleared
+        begin_launch(run, LAUNCH)
+    else:
+        launching.start_server(run, LAUNCH, say=lambda _: None)
+
+    record = run.launch_record(LAUNCH)
+    assert record is not None
+    assert record.attempt == 2
+    assert run.cell_record(cell.cell) is None
+    assert [name for name in left if run.store.exists(run.store.cell_path(cell.cell, name))] == []
+    assert (launching.handle_of(run, LAUNCH) is None) == (begin == "preflight")
 
 
 def test_a_first_start_is_the_first_attempt(run: CampaignRun, host: Host) -> None:
