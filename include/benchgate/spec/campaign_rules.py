@@ -16,6 +16,7 @@ _SECRET_NAME = re.compile(
 )
 _SECRET_ARG = {"api_key", "hf_token", "admin_api_key", "ssl_keyfile_password"}
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SHORT = 3  # letters behind one dash: -O, -tp, -ngl
 # what the placement and the model decide; an argument that says otherwise would measure something else
 _DECIDED = {
     "host": "the host decides on which address a server listens",
@@ -145,9 +146,12 @@ def _environment(path: Path, block: Mapping[str, object], campaign: Mapping[str,
 def _arguments(path: Path, block: Mapping[str, object], campaign: Mapping[str, object]) -> Iterator[Complaint]:
     spellings = {_plain(name): name for name in as_map(campaign.get("args"))} if path else {}
     for name, value in as_map(block.get("args")).items():
-        here, plain = (*path, "args", name), _plain(name)
-        if name.startswith("-"):
-            yield Complaint(here, f"is written without the leading dashes: {name.lstrip('-')}")
+        here, plain, bare = (*path, "args", name), _plain(name), name.lstrip("-")
+        if name.startswith("-") and bare:
+            short = len(bare) <= _SHORT and not name.startswith("--")
+            instead = "write the argument's long name, without dashes"
+            message = f"is a short form; {instead}" if short else f"is written without the leading dashes: {bare}"
+            yield Complaint(here, message)
         elif not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name):
             yield Complaint(
                 here, "is not an argument's name; give each argument its own key and its value after the colon"
