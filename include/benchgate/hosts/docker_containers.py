@@ -55,14 +55,11 @@ def describe_holder(name: str, container: dict[str, Any]) -> str:
 
 def inspect(engine: DockerEngine, container: str) -> dict[str, Any] | None:
     """The engine's description of a container; None when it is gone."""
-    try:
-        with engine.doing(f"cannot look at container {container}"):
-            try:
-                return dict(engine.api.inspect_container(container))
-            except NotFound:
-                return None
-    except HostError:
-        raise
+    with engine.doing(f"cannot look at container {container}"):
+        try:
+            return dict(engine.api.inspect_container(container))
+        except NotFound:
+            return None
 
 
 def create(engine: DockerEngine, name: str, body: dict[str, Any]) -> str:
