@@ -27,6 +27,7 @@ from benchgate.whole_file import write_whole
 R = TypeVar("R", bound=Record)
 
 _S3 = ("s3://", "s3a://")
+_ANSWER = "answer.json"
 # Times that a store which does not answer is asked, with growing pauses: enough for one that restarts.
 _ATTEMPTS = 6
 _CUT_READS = ("FlexibleChecksumError", "ClientPayloadError", "IncompleteReadError")  # of botocore and aiohttp
@@ -129,6 +130,14 @@ class RunStore:
     def cell_path(self, cell: str, *parts: str) -> UPath:
         """A file of one cell: cell.json, summary.json, requests.parquet."""
         return self.path("cells", cell, *parts)
+
+    def approval_path(self, question: str) -> UPath:
+        """The answer to one question to a person: a file each, so that two who answer at once lose nothing."""
+        return self.path("approvals", question, _ANSWER)
+
+    def answers(self) -> list[UPath]:
+        """The files of all answers that people gave about the run."""
+        return self.find(_ANSWER, "approvals")
 
     def write_text(self, target: UPath, text: str) -> None:
         """Like :meth:`write_bytes`, for text."""

@@ -9,6 +9,10 @@ TASK_NOTES = {
     "trigger's choices cannot be used; the message names file, line and field.",
     "pull_image": "Pulls the image and resolves its tag to a digest. Fails: the message tells apart no such tag, no "
     "login, no space, registry unreachable. Skipped runs say *nothing new to measure*; trigger with `force`.",
+    "changed_image": "Asks before an image is measured that the campaign did not run last. No, or no answer in time, "
+    "ends the run with nothing measured. Asked a second time: Airflow lost the answer, so give it again.",
+    "regression": "Asks before regressions are announced. No, or no answer in time, keeps them back; they stay in the "
+    "warehouse. Trigger `report` with the run to be asked again.",
     "seed_vocab": "Puts vocabularies in place, verified. Fails: both hashes, or the source that did not answer.",
     "seed_model": "Puts the model in place and verifies it. Fails: which file is missing or differs.",
     "seed_dataset": "Puts datasets in place. Fails: which file, and where it stops being valid.",

@@ -111,6 +111,19 @@ def _baselines(connection: Connection, run_id: int) -> list[tuple[str, str]]:
     return [(arm, base) for arm, base in connection.execute(query) if base is not None]
 
 
+def campaign_text(connection: Connection, run_id: int) -> str:
+    """The campaign file of a loaded run, as it was for that run; empty for imported runs.
+
+    Raises:
+        WarehouseError: there is no such run.
+    """
+    run = t.campaign_run
+    text = connection.scalar(sa.select(run.c.campaign_yaml).where(run.c.run_id == run_id))
+    if text is None:
+        raise WarehouseError(f"the warehouse has no run with the id {run_id}", remedy="load the run first")
+    return str(text)
+
+
 def home_placements(campaign_yaml: str) -> dict[str, str]:
     """Arm -> the placement that the campaign file gives it; empty for imported runs, which have no file."""
     try:

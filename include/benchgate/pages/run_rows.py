@@ -6,7 +6,6 @@ write, so that everything behind this module knows one shape only.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -19,12 +18,13 @@ from benchgate.artifacts import RunStore
 from benchgate.errors import BenchgateError, DamagedArtifact
 from benchgate.names import run_key
 from benchgate.pages.reading import Row, chunks, one, rows
-from benchgate.records import Approval, CellOutcome, EndState, GateResult, Ledger, Record, RunRecord
+from benchgate.records import CellOutcome, EndState, GateResult, Ledger, Record, RunRecord
 from benchgate.warehouse import tables as t
 from benchgate.warehouse.bundle import read_bundle
 from benchgate.warehouse.rows import build_rows
 
 R = TypeVar("R", bound=Record)
+_LONGEST_KEY = 255  # no file system has a longer name, so no run has artifacts under one
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,8 @@ def find_run(connection: Connection | None, campaign: str, run_id: str) -> RunRo
     campaign: whoever may read one campaign must not reach another's run by a cleverly chosen id.
     """
     key = run_key(campaign, run_id)
+    if len(key) > _LONGEST_KEY:
+        return None
     found = _loaded(connection, key) if connection is not None else None
     if found is None:
         found = _from_artifacts(RunStore(key))
@@ -115,7 +117,7 @@ def _from_artifacts(store: RunStore) -> RunRows | None:
         outcomes = [CellOutcome(cell=cell, state=EndState.NOT_RUN, reason=None) for cell in pending]
         gates = GateResult(verdicts=[], quarantine=[], outcomes=outcomes)
     try:
-        bundle = read_bundle(store, gates, approvals=_approvals(store))
+        bundle = read_bundle(store, gates)
     except DamagedArtifact as error:
         raise _unreadable(store, error.what) from None
     made = build_rows(bundle)
@@ -133,15 +135,6 @@ def _from_artifacts(store: RunStore) -> RunRows | None:
         judged=judged,
         measured={cell.cell: cell.state for cell in bundle.cells},
     )
-
-
-def _approvals(store: RunStore) -> list[Approval]:
-    """Answers that people gave while the run goes on."""
-    try:
-        text = store.read_text(store.path("approvals.json"))
-        return [] if text is None else [Approval.model_validate(answer) for answer in json.loads(text)]
-    except (DamagedArtifact, ValueError, TypeError):
-        raise _unreadable(store, "approvals.json") from None
 
 
 def _read(store: RunStore, target: UPath, kind: type[R]) -> R | None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from benchgate.artifacts import RunStore
+from benchgate.errors import SpecError
 from benchgate.records import Approval
 from benchgate.seeding.image import digest_in
+from benchgate.spec.load import campaign_of
 from benchgate.steps.context import CampaignRun
 
 
@@ -26,16 +29,55 @@ def changed_images(
     return found
 
 
-def approvals_of(run: CampaignRun) -> list[Approval]:
-    """Every answer that was given about a run, oldest first."""
-    return [Approval.model_validate(item) for item in run.store.read_json(run.store.path("approvals.json")) or []]
+def answer_to(key: str, question: str) -> Approval | None:
+    """What a person answered to a question about a run; None when nobody did yet."""
+    store = RunStore(key)
+    return store.read(store.approval_path(question), Approval)
 
 
-def keep_approval(key: str, approval: Approval, url: str | None = None) -> None:
-    """Add an answer to a run; also in the warehouse, when the run is loaded already."""
-    from benchgate.warehouse.approvals import add_approval
+def keep_approval(key: str, question: str, approval: Approval, url: str | None = None) -> None:
+    """Keep an answer with the run, then in the warehouse when the run is loaded already; twice is once.
 
-    run = CampaignRun(key)
-    known = [*approvals_of(run), approval]
-    run.store.write_json(run.store.path("approvals.json"), [item.model_dump(mode="json") for item in known])
-    add_approval(key, approval, url)
+    The run's own file comes first: a load that read the answers before this one was given looks again when it is done
+    (:func:`bring_approvals`), and so finds it.
+
+    Raises:
+        WarehouseError: the warehouse refuses. The answer is kept with the run all the same.
+    """
+    from benchgate.warehouse.approvals import add_approvals
+
+    store = RunStore(key)
+    store.write(store.approval_path(question), approval)
+    add_approvals(key, [approval], url)
+
+
+def bring_approvals(run: CampaignRun, url: str | None = None) -> None:
+    """After a load: bring the answers that were given while it went on."""
+    from benchgate.warehouse.approvals import add_approvals
+    from benchgate.warehouse.bundle import read_approvals
+
+    add_approvals(run.run, read_approvals(run.store), url)
+
+
+def asks_before_announcing(run: str, url: str | None = None) -> bool:
+    """Whether a loaded run's campaign wants a person to see its findings first, as its file was for that run.
+
+    Asked of the warehouse: an old run's artifacts may be gone, an imported run never had any.
+
+    Raises:
+        WarehouseError: the run is not in the warehouse, or there is no usable warehouse.
+    """
+    from benchgate.analysis.read import campaign_text
+    from benchgate.warehouse.connect import open_warehouse, reading
+    from benchgate.warehouse.rows import run_id_of
+
+    engine = open_warehouse(url)
+    try:
+        with reading(engine) as connection:
+            text = campaign_text(connection, run_id_of(run))
+    finally:
+        engine.dispose()
+    try:
+        return campaign_of(text).approvals.regression
+    except SpecError:
+        return "approvals:" in text  # written for another version: ask rather than announce unasked

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchgate.errors import BenchgateError
 from benchgate.records import CellOutcome, CellRecord, EndState, GateResult, RunRecord
-from benchgate.steps.approving import approvals_of
+from benchgate.steps.approving import bring_approvals
 from benchgate.steps.context import CampaignRun, now
 from benchgate.steps.launching import Say
 from benchgate.steps.measuring import why_not_measured
@@ -49,7 +49,8 @@ def load(run: CampaignRun, *, url: str | None = None, say: Say = print) -> dict[
     ok, reasons = _as_expected(run, result)
     finish_run(run, "nothing_new" if run.record.state == "nothing_new" else "success" if ok else "failed")
     migrate(url)
-    report = load_run(read_bundle(run.store, result, expectation=(ok, reasons), approvals=approvals_of(run)), url)
+    report = load_run(read_bundle(run.store, result, expectation=(ok, reasons)), url)
+    bring_approvals(run, url)
     run.update_record(load_pending=False)
     counts = Counter(outcome.state.value for outcome in result.outcomes)
     say(

@@ -1,49 +1,40 @@
-"""Add a person's answer to a run that is in the warehouse already."""
+"""People's answers of a run that is in the warehouse already; those of a run that is not loaded come with its load."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sqlalchemy as sa
 
-from benchgate.names import stable_id
 from benchgate.records import Approval
 from benchgate.warehouse import tables as t
 from benchgate.warehouse.connect import open_warehouse, writing
+from benchgate.warehouse.load import take_turns
 from benchgate.warehouse.migrate import migrate
-from benchgate.warehouse.rows import run_id_of
-from benchgate.warehouse.values import moment
+from benchgate.warehouse.rows import approval_row, run_id_of
 
 
-def add_approval(run: str, approval: Approval, url: str | None = None) -> bool:
-    """Write one answer; the same answer twice is one row. False when the run is not loaded (yet): it comes with it.
+def add_approvals(run: str, approvals: Sequence[Approval], url: str | None = None) -> bool:
+    """Write the answers that the warehouse does not have yet. False when the run is not loaded (yet).
 
     Raises:
-        WarehouseError: the warehouse refuses.
+        WarehouseError: the warehouse refuses; nothing is written.
     """
+    if not approvals:
+        return True
     migrate(url)
     engine = open_warehouse(url)
+    run_id = run_id_of(run)
     try:
         with writing(engine) as connection:
-            run_id = run_id_of(run)
-            if (
-                connection.execute(sa.select(t.campaign_run.c.run_id).where(t.campaign_run.c.run_id == run_id)).first()
-                is None
-            ):
+            take_turns(connection, run_id)  # a load of this run that goes on would take a row away again
+            if connection.scalar(sa.select(t.campaign_run.c.run_id).where(t.campaign_run.c.run_id == run_id)) is None:
                 return False
-            known = connection.execute(sa.select(t.approval).where(t.approval.c.run_id == run_id)).mappings().all()
-            answered = moment(approval.at, f"run {run}: approval")
-            if any(row["point"] == approval.point and row["answered_at"] == answered for row in known):
-                return True
-            connection.execute(
-                sa.insert(t.approval).values(
-                    approval_id=stable_id("approval", run, approval.point, approval.at, str(len(known))),
-                    run_id=run_id,
-                    point=approval.point,
-                    approved=approval.approved,
-                    approved_by=approval.by,
-                    answered_at=answered,
-                    note=approval.note,
-                )
-            )
+            known = set(connection.scalars(sa.select(t.approval.c.approval_id).where(t.approval.c.run_id == run_id)))
+            rows = [approval_row(run, approval) for approval in approvals]
+            missing = [row for row in rows if row["approval_id"] not in known]
+            if missing:
+                connection.execute(sa.insert(t.approval), missing)
             return True
     finally:
         engine.dispose()

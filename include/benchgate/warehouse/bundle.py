@@ -121,20 +121,24 @@ def deselected_cell(key: str) -> PlannedCell:
     )
 
 
+def read_approvals(store: RunStore) -> list[Approval]:
+    """Every answer that people gave about a run, oldest first."""
+    kept = (store.read(file, Approval) for file in store.answers())
+    return sorted((one for one in kept if one is not None), key=lambda one: (one.at, one.point, one.note or ""))
+
+
 def read_bundle(
     store: RunStore,
     gates: GateResult,
     *,
     expectation: tuple[bool, Sequence[str]] | None = None,
-    approvals: Sequence[Approval] = (),
 ) -> RunBundle:
-    """Gather a run from its artifacts: run.json, ledger.json, launches, cells, seeds and request files.
+    """Gather a run from its artifacts: run.json, ledger.json, launches, cells, seeds, answers and request files.
 
     Args:
         store: the run's artifact store.
         gates: what the gates decided about it.
         expectation: whether every arm ended as it should, and what surprised.
-        approvals: who was asked.
 
     Raises:
         WarehouseError: run.json or ledger.json is not in the store.
@@ -158,7 +162,7 @@ def read_bundle(
         cells=[cell for cell in cells if cell is not None],
         gates=gates,
         seeds=[host for host in seeds if host is not None],
-        approvals=approvals,
+        approvals=read_approvals(store),
         requests={cell: path for cell, path in files.items() if store.exists(path)},
         expectation=expectation,
     )

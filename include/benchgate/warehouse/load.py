@@ -63,8 +63,7 @@ def load_run(bundle: RunBundle, url: str | None = None) -> LoadReport:
     try:
         with writing(engine) as connection:
             revision = require_current(connection, shown(engine.url))
-            if connection.dialect.name == "postgresql":
-                connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": run_id})
+            take_turns(connection, run_id)
             content = _content_sha256(rows, bundle.requests, revision)
             existing = connection.execute(
                 sa.select(t.campaign_run.c.content_sha256).where(t.campaign_run.c.run_id == run_id)
@@ -84,6 +83,12 @@ def load_run(bundle: RunBundle, url: str | None = None) -> LoadReport:
             return LoadReport(bundle.run.run, True, existing is not None, len(rows["cell"]), written)
     finally:
         engine.dispose()
+
+
+def take_turns(connection: Connection, run_id: int) -> None:
+    """Wait until nobody else writes this run, until the end of the transaction. SQLite has one writer anyhow."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": run_id})
 
 
 def _remove(connection: Connection, run_id: int) -> None:

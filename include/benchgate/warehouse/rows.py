@@ -7,7 +7,7 @@ from typing import Any
 
 from benchgate import fingerprint
 from benchgate.names import stable_id
-from benchgate.records import LaunchRecord, PlannedLaunch, Verdict
+from benchgate.records import Approval, LaunchRecord, PlannedLaunch, Verdict
 from benchgate.warehouse import tables as t
 from benchgate.warehouse.bundle import RunBundle
 from benchgate.warehouse.cell_rows import cell_detail_rows, cell_facts
@@ -82,22 +82,24 @@ def _seed_and_approval_rows(bundle: RunBundle, rows: Rows) -> None:
             rows["seed"].append(
                 row(t.seed, seed_id=identity, run_id=run_id_of(run), host=seeds.host, **seed.model_dump())
             )
-    for number, approval in enumerate(bundle.approvals):
-        rows["approval"].append(
-            row(
-                t.approval,
-                approval_id=stable_id("approval", run, approval.point, approval.at, str(number)),
-                run_id=run_id_of(run),
-                point=approval.point,
-                approved=approval.approved,
-                approved_by=approval.by,
-                answered_at=moment(approval.at, f"run {run}: approval"),
-                note=approval.note,
-            )
-        )
+    rows["approval"] += [approval_row(run, approval) for approval in bundle.approvals]
     spec = bundle.campaign_spec()
     for source in sorted(set(spec.sources)) if spec else []:
         rows["campaign_source"].append(row(t.campaign_source, run_id=run_id_of(run), source=source))
+
+
+def approval_row(run: str, approval: Approval) -> dict[str, Any]:
+    """An answer as it stands in the table, whenever it comes there: with its run, or later."""
+    return row(
+        t.approval,
+        approval_id=stable_id("approval", run, approval.point, approval.at, approval.note or ""),
+        run_id=run_id_of(run),
+        point=approval.point,
+        approved=approval.approved,
+        approved_by=approval.by,
+        answered_at=moment(approval.at, f"run {run}: approval"),
+        note=approval.note,
+    )
 
 
 def _launch_rows(bundle: RunBundle, planned: PlannedLaunch, launch: LaunchRecord | None, rows: Rows) -> None:

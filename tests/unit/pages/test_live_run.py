@@ -231,7 +231,7 @@ def test_a_run_before_its_plan_is_only_what_airflow_says(benchgate_home: Path) -
 
 def test_an_answer_is_shown_while_the_run_goes_on(store: RunStore) -> None:
     answer = Approval(point="changed_image", approved=True, by="ada", at="2026-11-30T02:05:00+00:00", note="h200")
-    store.write_json(store.path("approvals.json"), [answer.model_dump()])
+    store.write(store.approval_path("on-h200"), answer)
 
     approval = _look().approvals[0]
 
@@ -240,9 +240,9 @@ def test_an_answer_is_shown_while_the_run_goes_on(store: RunStore) -> None:
 
 @pytest.mark.parametrize("text", ["{", "[1]", '{"point": "changed_image"}', "null"])
 def test_damaged_answers_are_not_taken_for_none(store: RunStore, text: str) -> None:
-    store.write_text(store.path("approvals.json"), text)
+    store.write_text(store.approval_path("on-h200"), text)
 
-    with pytest.raises(BenchgateError, match=r"approvals\.json"):
+    with pytest.raises(BenchgateError, match=r"approvals/on-h200/answer\.json"):
         _look()
 
 
