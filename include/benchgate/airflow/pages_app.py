@@ -44,7 +44,8 @@ PAGES: dict[str, Callable[..., Shown]] = {
 
 def create_app() -> FastAPI:
     """The application. Its own documentation pages are off: they would be open to everybody."""
-    app = FastAPI(title="Benchgate", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(get_user)])
+    needed = [Depends(get_user), Depends(_without_nul)]
+    app = FastAPI(title="Benchgate", docs_url=None, redoc_url=None, openapi_url=None, dependencies=needed)
     for path, view in PAGES.items():
         app.add_api_route(path, _html(view), methods=["GET"], response_class=HTMLResponse)
         app.add_api_route(f"/api{path}", _json(view), methods=["GET"])
@@ -56,6 +57,15 @@ def create_app() -> FastAPI:
     app.add_exception_handler(Exception, _broken)
     app.middleware("http")(_with_headers)
     return app
+
+
+def _without_nul(request: Request) -> None:
+    """No name has a NUL in it, and PostgreSQL takes no text with one."""
+    if "\0" in request.scope["path"]:
+        raise HTTPException(404, "There is no such page: no name has a NUL in it.")
+    for name, value in request.query_params.multi_items():
+        if "\0" in name + value:
+            raise HTTPException(422, f"{name}: a value cannot have a NUL in it.")
 
 
 def _html(view: Callable[..., Shown]) -> Callable[..., Response]:

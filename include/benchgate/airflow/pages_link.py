@@ -19,11 +19,11 @@ class PageLink(BaseOperatorLink):
     @property
     def operators(self) -> list[type]:
         """The operators whose tasks carry the link (asked for by the API server when it shows a DAG)."""
-        from benchgate.airflow.approvals import ChangedImageApproval
+        from benchgate.airflow.approvals import ChangedImageApproval, RegressionApproval
         from benchgate.airflow.measure_in_container import MeasureInContainer
         from benchgate.airflow.operators import StepOperator
 
-        return [StepOperator, MeasureInContainer, ChangedImageApproval]
+        return [StepOperator, MeasureInContainer, ChangedImageApproval, RegressionApproval]
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
         """Address of the page, below Airflow's own path."""

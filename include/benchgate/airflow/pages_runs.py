@@ -9,15 +9,20 @@ from airflow.models.dag import DagModel, DagTag
 from airflow.models.dagrun import DagRun
 from airflow.models.hitl import HITLDetail
 from airflow.models.taskinstance import TaskInstance
+from airflow.models.xcom import XCOM_RETURN_KEY, XComModel
 from airflow.utils.session import create_session
-from sqlalchemy import func, select
+from airflow.utils.state import TaskInstanceState
+from sqlalchemy import and_, func, or_, select
 
-from benchgate.pages.run_view import DagRunState, Pending
+from benchgate.airflow.report_dag import REPORT, WRITE
+from benchgate.names import run_key
+from benchgate.pages.head import DagRunState, Pending
 from benchgate.pages.words import iso
 
 TAGS = ("benchgate", "campaign")  # every campaign's DAG carries both
 NEWEST = 10
 _LIVING = ("queued", "running")
+_WAITING = (TaskInstanceState.AWAITING_INPUT, TaskInstanceState.DEFERRED)
 
 
 def campaigns_in_airflow() -> set[str]:
@@ -56,15 +61,37 @@ def living_runs(campaigns: Collection[str]) -> list[DagRunState]:
 
 
 def pending_questions(campaign: str, run_id: str) -> list[Pending]:
-    """What Airflow is asking people about a run right now."""
+    """What Airflow is asking people about a run right now: in its own DAG run, or in a report of it."""
     with create_session() as session:
         query = (
-            select(TaskInstance.task_id, HITLDetail.subject)
+            select(TaskInstance.dag_id, TaskInstance.run_id, TaskInstance.task_id, HITLDetail.subject)
             .join(TaskInstance, TaskInstance.id == HITLDetail.ti_id)
-            .where(TaskInstance.dag_id == campaign, TaskInstance.run_id == run_id, HITLDetail.responded_at.is_(None))
+            .where(
+                # a task that was marked as failed keeps its question, and nobody waits for the answer
+                TaskInstance.state.in_(_WAITING),
+                HITLDetail.responded_at.is_(None),
+                or_(
+                    and_(TaskInstance.dag_id == campaign, TaskInstance.run_id == run_id),
+                    TaskInstance.dag_id == REPORT,
+                ),
+            )
             .order_by(TaskInstance.task_id)
         )
-        return [Pending(row.task_id, row.subject) for row in session.execute(query)]
+        key = run_key(campaign, run_id)
+        return [
+            Pending(row.dag_id, row.run_id, row.task_id, row.subject)
+            for row in session.execute(query)
+            if row.dag_id != REPORT or key in reported_runs(row.run_id)
+        ]
+
+
+def reported_runs(run_id: str) -> list[str]:
+    """Keys of the campaign runs that a run of the DAG ``report`` is about; empty when it did not write any (yet)."""
+    query = XComModel.get_many(run_id=run_id, dag_ids=REPORT, task_ids=WRITE, key=XCOM_RETURN_KEY)
+    with create_session() as session:
+        found = session.scalars(query).first()
+        value = None if found is None else XComModel.deserialize_value(found)
+    return [str(key) for key in value] if isinstance(value, list) else []
 
 
 _COLUMNS = (DagRun.dag_id, DagRun.run_id, DagRun.state, DagRun.start_date, DagRun.end_date)

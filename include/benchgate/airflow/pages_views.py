@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar
 
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 from airflow.api_fastapi.core_api.security import get_user
-from fastapi import Depends, HTTPException, Query, Request
+from fastapi import Depends, HTTPException, Path, Query, Request
 from sqlalchemy.engine import Connection
 
 from benchgate.airflow import pages_access, pages_runs
+from benchgate.airflow.report_dag import REPORT
 from benchgate.airflow.warehouse import warehouse_url_of_server
 from benchgate.artifacts import RunStore
 from benchgate.pages import launch_page, task_ids
-from benchgate.pages.campaigns_view import campaign_names, campaign_view, campaigns_view
+from benchgate.pages.campaign_view import campaign_view
+from benchgate.pages.campaigns_view import campaign_names, campaigns_view
 from benchgate.pages.cell_view import cell_view
 from benchgate.pages.compare_view import Asked, compare_view
 from benchgate.pages.grid import MEASURE_NAMES
+from benchgate.pages.head import Pending
 from benchgate.pages.hosts_view import hosts_view
 from benchgate.pages.links import PREFIX, Links
 from benchgate.pages.not_run_view import not_run_view
 from benchgate.pages.reading import warehouse
+from benchgate.pages.report_view import report_view
 from benchgate.pages.run_rows import find_run
 from benchgate.pages.run_view import run_view
 
 User = Annotated[BaseUser, Depends(get_user)]
 Page = Annotated[int, Query(ge=1, le=100_000)]
 Text = Annotated[str | None, Query(max_length=500)]
+Id = Annotated[str, Path(max_length=250)]  # Airflow's limit for the id of a DAG, a run or a task
+Key = Annotated[str, Path(max_length=1000)]  # of a launch or a cell
 V = TypeVar("V")
 
 
@@ -84,7 +90,7 @@ def campaigns(request: Request, user: User, page: Page = 1) -> Shown:
 
 
 def campaign(
-    request: Request, user: User, dag_id: str, page: Page = 1, choice: Text = None, metric: Text = None
+    request: Request, user: User, dag_id: Id, page: Page = 1, choice: Text = None, metric: Text = None
 ) -> Shown:
     """One campaign's nights."""
     _must_read(dag_id, user)
@@ -104,19 +110,30 @@ def campaign(
     )
 
 
-def run(user: User, dag_id: str, run_id: str, show: Text = None) -> Shown:
-    """One campaign run."""
+def run(user: User, dag_id: Id, run_id: Id, show: Text = None) -> Shown:
+    """One campaign run, or one run of the DAG ``report``."""
     _must_read(dag_id, user)
     known = pages_runs.dag_run(dag_id, run_id)
-    pending = pages_runs.pending_questions(dag_id, run_id) if known is not None and known.alive else []
+    pending = pages_runs.pending_questions(dag_id, run_id)
+    if dag_id == REPORT:
+        return _report(user, _there(known).run_id, pending)
     with _warehouse() as connection:
         logs = pages_access.may_read_logs(dag_id, user)
         view = _there(run_view(connection, dag_id, run_id, known=known, pending=pending, logs=logs))
+    if view.grid is None and dag_id not in pages_runs.campaigns_in_airflow():
+        raise HTTPException(404, f"The DAG {dag_id} is no campaign: only campaigns have a ledger and results.")
     chosen = show if show in MEASURE_NAMES else "decode_tok_s"
     return Shown("run", "campaigns", view, extra={"show": chosen})
 
 
-def cell(user: User, dag_id: str, run_id: str, cell: str) -> Shown:
+def _report(user: BaseUser, run_id: str, pending: Sequence[Pending]) -> Shown:
+    with _warehouse() as connection:
+        allowed, _ = _allowed(connection, user)
+        keys = pages_runs.reported_runs(run_id)
+        return Shown("report", "campaigns", report_view(connection, allowed, run_id, keys=keys, pending=pending))
+
+
+def cell(user: User, dag_id: Id, run_id: Id, cell: Key) -> Shown:
     """One cell of a run."""
     _must_read(dag_id, user)
     known = pages_runs.dag_run(dag_id, run_id)
@@ -125,7 +142,7 @@ def cell(user: User, dag_id: str, run_id: str, cell: str) -> Shown:
     return Shown("cell", "campaigns", view)
 
 
-def launch(user: User, dag_id: str, run_id: str, launch: str) -> Shown:
+def launch(user: User, dag_id: Id, run_id: Id, launch: Key) -> Shown:
     """One launch of a run."""
     _must_read(dag_id, user)
     known = pages_runs.dag_run(dag_id, run_id)
@@ -137,11 +154,11 @@ def launch(user: User, dag_id: str, run_id: str, launch: str) -> Shown:
 def log(
     request: Request,
     user: User,
-    dag_id: str,
-    run_id: str,
-    launch: str,
+    dag_id: Id,
+    run_id: Id,
+    launch: Key,
     page: Page = 1,
-    line: Annotated[int | None, Query(ge=1)] = None,
+    line: Annotated[int | None, Query(ge=1, le=10_000_000_000)] = None,
     q: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Shown:
     """The server log of a launch."""
@@ -155,7 +172,7 @@ def log(
     return Shown("log", "campaigns", view, lambda number: links.log(dag_id, run_id, launch, page=number))
 
 
-def task_address(request: Request, user: User, dag_id: str, run_id: str, task_id: str) -> str:
+def task_address(request: Request, user: User, dag_id: Id, run_id: Id, task_id: Id) -> str:
     """Where the page of a task is: its cell, its launch or its run."""
     _must_read(dag_id, user)
     links = links_of(request)
@@ -193,10 +210,16 @@ def not_run(
     """What did not run."""
     links = links_of(request)
     with _warehouse() as connection:
-        allowed, _ = _allowed(connection, user)
+        allowed, with_dag = _allowed(connection, user)
         view = not_run_view(connection, allowed, campaign=campaign, everything=everything, before=before)
     chosen = {"campaign": view.campaign, "everything": 1 if everything else None}
-    return Shown("not_run", "not_run", view, lambda older: links.page("did-not-run", before=older, **chosen))
+    return Shown(
+        "not_run",
+        "not_run",
+        view,
+        lambda older: links.page("did-not-run", before=older, **chosen),
+        {"in_airflow": with_dag},
+    )
 
 
 def hosts(user: User) -> Shown:

@@ -10,6 +10,8 @@ from airflow.sdk import DAG, Param, dag, task
 
 from benchgate.airflow.assets import WAREHOUSE
 
+REPORT, WRITE = "report", "write_reports"  # the DAG, and its task that knows which runs it is about
+
 log = logging.getLogger("benchgate")
 
 _DOC = """
@@ -33,7 +35,7 @@ def runs_to_report(triggering: Any, chosen: str | None) -> list[str]:
 
 
 @dag(
-    dag_id="report",
+    dag_id=REPORT,
     schedule=[WAREHOUSE],
     start_date=datetime(2026, 1, 1, tzinfo=timezone.utc),
     catchup=False,
@@ -52,7 +54,10 @@ def runs_to_report(triggering: Any, chosen: str | None) -> list[str]:
     is_paused_upon_creation=False,
 )
 def _report() -> None:
-    @task(doc_md="Comparisons, reversals and regressions into the warehouse, the HTML report into the artifacts.")
+    @task(
+        task_id=WRITE,
+        doc_md="Comparisons, reversals and regressions into the warehouse, the HTML report into the artifacts.",
+    )
     def write_reports(params=None, triggering_asset_events=None) -> list[str]:  # type: ignore[no-untyped-def]
         from airflow.sdk.exceptions import AirflowSkipException
 

@@ -1,4 +1,4 @@
-"""The pages *Campaigns* (each with its last run and its trend) and *Campaign* (all its nights)."""
+"""The page *Campaigns*: each with its last run and its trend."""
 
 from __future__ import annotations
 
@@ -8,19 +8,17 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from benchgate.pages.grid import MEASURE_NAMES
+from benchgate.analysis.read import campaign_text
+from benchgate.pages.head import DagRunState
 from benchgate.pages.level_changes import LevelChange
-from benchgate.pages.nights import Night, TrendSeries, count_runs, newest_runs, nights_of, trend
+from benchgate.pages.nights import Night, count_runs, newest_runs, nights_of, not_loaded
 from benchgate.pages.reading import Row, pages_of, rows
-from benchgate.pages.run_view import DagRunState
-from benchgate.pages.words import day, seconds_between
+from benchgate.pages.trend import trend
 from benchgate.pages.written import read_written
 from benchgate.warehouse import tables as t
 
 CAMPAIGNS_A_PAGE = 20
-TREND_NIGHTS = 30  # on the list of campaigns
-NIGHTS_A_PAGE = 25
-LONG_TREND_NIGHTS = 90  # on the campaign's own page
+TREND_NIGHTS = 30
 SPARK_METRIC = "decode_tok_s"
 
 
@@ -56,35 +54,6 @@ class CampaignsView:
     total: int
     page: int
     pages: int
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A workload and load that a campaign's newest run measured."""
-
-    workload: str
-    load_label: str
-
-    @property
-    def key(self) -> str:
-        """How a form sends it."""
-        return f"{self.workload}/{self.load_label}"
-
-
-@dataclass(frozen=True)
-class CampaignView:
-    """The page *Campaign*."""
-
-    campaign: str
-    description: str
-    nights: tuple[Night, ...]  # newest first
-    total: int
-    page: int
-    pages: int
-    choices: tuple[Choice, ...]
-    chosen: Choice | None
-    metric: str
-    series: tuple[TrendSeries, ...]
 
 
 def campaign_names(connection: Connection | None) -> list[str]:
@@ -131,7 +100,7 @@ def _line(
     waiting = not_loaded(recent, nights)
     last = waiting[0] if waiting and _later(waiting[0], nights) else nights[0] if nights else None
     answers: dict[str, int] = {}
-    written = read_written(_yaml(connection, runs[0]) if connection is not None and runs else "")
+    written = read_written(campaign_text(connection, runs[0]["run_id"]) if connection is not None and runs else "")
     if connection is not None and runs:
         finding = t.regression_finding
         query = sa.select(finding.c.answer, sa.func.count().label("number")).where(
@@ -148,34 +117,6 @@ def _line(
         regressed=answers.get("REGRESSED", 0),
         improved=answers.get("IMPROVED", 0),
         in_airflow=in_airflow,
-    )
-
-
-def _yaml(connection: Connection, run: Row) -> str:
-    query = sa.select(t.campaign_run.c.campaign_yaml).where(t.campaign_run.c.run_id == run["run_id"])
-    return str(connection.execute(query).scalar_one())
-
-
-def not_loaded(recent: Sequence[DagRunState], nights: Sequence[Night]) -> list[Night]:
-    """DAG runs that the warehouse does not have, as nights without cells."""
-    known = {night.run_id for night in nights}
-    return [_unloaded(run) for run in recent if run.run_id not in known]
-
-
-def _unloaded(run: DagRunState) -> Night:
-    return Night(
-        campaign=run.campaign,
-        run_id=run.run_id,
-        run="",
-        night=day(run.started_at),
-        started_at=run.started_at,
-        duration_s=seconds_between(run.started_at, run.ended_at),
-        state=run.state,
-        expectation_met=None,
-        expectation_reason=None,
-        nothing_new_reason=None,
-        counts={},
-        loaded=False,
     )
 
 
@@ -213,64 +154,3 @@ def _heaviest(connection: Connection, runs: Sequence[Row]) -> tuple[str, str, st
         if found:
             return found[0]["arm"], found[0]["workload"], found[0]["load_label"]
     return None
-
-
-def campaign_view(
-    connection: Connection | None,
-    campaign: str,
-    *,
-    recent: Sequence[DagRunState] = (),
-    page: int = 1,
-    choice: str | None = None,
-    metric: str | None = None,
-) -> CampaignView:
-    """One campaign's nights and its trend. ``choice`` and ``metric`` come from a form; unknown ones are ignored."""
-    metric = metric if metric in MEASURE_NAMES else SPARK_METRIC
-    if connection is None:
-        nights = not_loaded(recent, [])
-        return CampaignView(campaign, "", tuple(nights), len(nights), 1, 1, (), None, metric, ())
-    total = count_runs(connection, campaign)
-    pages = pages_of(total, NIGHTS_A_PAGE)
-    page = min(page, pages)
-    runs = newest_runs(connection, campaign, LONG_TREND_NIGHTS)
-    listed = (
-        runs[:NIGHTS_A_PAGE]
-        if page == 1
-        else newest_runs(connection, campaign, NIGHTS_A_PAGE, (page - 1) * NIGHTS_A_PAGE)
-    )
-    nights = nights_of(connection, listed)
-    choices = _choices(connection, runs)
-    chosen = next((one for one in choices if one.key == choice), choices[0] if choices else None)
-    series = (
-        trend(connection, runs, workload=chosen.workload, load_label=chosen.load_label, metric=metric) if chosen else []
-    )
-    waiting = not_loaded(recent, nights) if page == 1 else []
-    return CampaignView(
-        campaign=campaign,
-        description=read_written(_yaml(connection, runs[0])).description if runs else "",
-        nights=(*waiting, *nights),
-        total=total,
-        page=page,
-        pages=pages,
-        choices=tuple(choices),
-        chosen=chosen,
-        metric=metric,
-        series=tuple(series),
-    )
-
-
-def _choices(connection: Connection, runs: Sequence[Row]) -> list[Choice]:
-    if not runs:
-        return []
-    cell = t.cell
-    written = read_written(_yaml(connection, runs[0]))
-    query = (
-        sa.select(cell.c.workload, cell.c.load_label, cell.c.users, cell.c.request_rate)
-        .where(cell.c.run_id == runs[0]["run_id"])
-        .distinct()
-    )
-    found = sorted(
-        rows(connection, query),
-        key=lambda row: (written.by_workload(row["workload"]), row["users"] or 0, row["request_rate"] or 0),
-    )
-    return [Choice(row["workload"], row["load_label"]) for row in found]

@@ -9,11 +9,11 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from benchgate.pages import task_ids
+from benchgate.pages.head import DagRunState, Head, head_of, is_alive
 from benchgate.pages.launch_view import Refusal, launch_views, refusals
 from benchgate.pages.live import cell_states
 from benchgate.pages.reading import Row, rows
 from benchgate.pages.run_rows import find_run
-from benchgate.pages.run_view import DagRunState, Head, head_of, is_alive
 from benchgate.pages.words import day, iso
 from benchgate.pages.written import read_written
 from benchgate.warehouse import tables as t

@@ -13,12 +13,13 @@ from benchgate.analysis.changed import what_changed
 from benchgate.analysis.compare import compare
 from benchgate.analysis.findings import Comparison
 from benchgate.analysis.levels import Level, levels
-from benchgate.analysis.read import RunFacts, read_cells, read_run
+from benchgate.analysis.read import RunFacts, campaign_text, read_cells, read_run
 from benchgate.analysis.reversals import reversals, summaries
 from benchgate.analysis.series import Night
 from benchgate.names import run_key
-from benchgate.pages.nights import TrendSeries, newest_runs, trend
+from benchgate.pages.nights import newest_runs
 from benchgate.pages.reading import Row, rows
+from benchgate.pages.trend import TrendSeries, trend
 from benchgate.pages.words import day, iso
 from benchgate.pages.written import Written, read_written
 from benchgate.warehouse import tables as t
@@ -99,7 +100,7 @@ def compare_view(connection: Connection | None, allowed: Collection[str], asked:
     by_id = {row["airflow_run_id"]: row for row in found}
     run = by_id.get(asked.run or "", found[0])
     facts = read_run(connection, run["run"])
-    written = read_written(_yaml(connection, run))
+    written = read_written(campaign_text(connection, run["run_id"]))
     cells = read_cells(connection, [run["run_id"]])
     cells.sort(key=lambda cell: (written.by_arm(cell.arm), *_by_context(cell, written)))
     blank = replace(blank, runs=runs, run=_choice(runs, run), arms=tuple(dict.fromkeys(cell.arm for cell in cells)))
@@ -118,11 +119,6 @@ def _runs(connection: Connection, campaign: str, wanted: Sequence[str | None]) -
         columns = (run.c[name] for name in ("run_id", "run", "campaign", "airflow_run_id", "night", "started_at"))
         listed += rows(connection, sa.select(*columns).where(run.c.run.in_(older), run.c.campaign == campaign))
     return sorted(listed, key=lambda row: (str(iso(row["started_at"])), row["run"]), reverse=True)
-
-
-def _yaml(connection: Connection, run: Row) -> str:
-    query = sa.select(t.campaign_run.c.campaign_yaml).where(t.campaign_run.c.run_id == run["run_id"])
-    return str(connection.execute(query).scalar_one())
 
 
 def _by_context(cell: MeasuredCell, written: Written) -> tuple[tuple[int, str], float]:

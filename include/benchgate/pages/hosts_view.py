@@ -13,9 +13,10 @@ from benchgate import settings
 from benchgate.artifacts import RunStore
 from benchgate.errors import DamagedArtifact, SpecError
 from benchgate.names import run_key
+from benchgate.pages.head import DagRunState
 from benchgate.pages.nights import newest_runs
+from benchgate.pages.preflight import Finding, preflight_of
 from benchgate.pages.reading import Row, rows
-from benchgate.pages.run_view import DagRunState
 from benchgate.pages.words import iso
 from benchgate.records import LaunchRecord, Ledger, RunRecord
 from benchgate.secrets import mask
@@ -36,17 +37,6 @@ class Occupant:
     arm: str | None = None
     state: str | None = None  # starting or ready
     since: str | None = None
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that preflight looked at."""
-
-    check: str
-    ok: bool
-    message: str
-    remedy: str | None
-    removed: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -217,25 +207,6 @@ def _last_launch(run: Row, launch: Row) -> LastLaunch:
         started_at=iso(launch["started_at"] or run["started_at"]),
         failure_kind=launch["failure_kind"],
         preflight=preflight_of(RunStore(run["run"]), launch["launch"]),
-    )
-
-
-def preflight_of(store: RunStore, launch: str) -> tuple[Finding, ...]:
-    """What preflight found before a launch; empty when it was not kept (any more)."""
-    try:
-        written = store.read_json(store.launch_path(launch, "preflight.json"))
-    except DamagedArtifact:
-        return ()
-    return tuple(
-        Finding(
-            check=str(one.get("check")),
-            ok=bool(one.get("ok")),
-            message=mask(str(one.get("message"))),
-            remedy=None if one.get("remedy") is None else mask(str(one["remedy"])),
-            removed=tuple(str(what) for what in one.get("removed") or ()),
-        )
-        for one in written or ()
-        if isinstance(one, dict)
     )
 
 

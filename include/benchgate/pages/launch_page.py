@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from sqlalchemy.engine import Connection
 
 from benchgate.artifacts import RunStore
-from benchgate.pages.hosts_view import Finding, preflight_of
+from benchgate.pages.head import DagRunState, Head, head_of, is_alive
 from benchgate.pages.launch_view import Launch, launch_views
+from benchgate.pages.preflight import Finding, preflight_of
 from benchgate.pages.run_rows import find_run
-from benchgate.pages.run_view import DagRunState, Head, head_of, is_alive
 from benchgate.pages.server_log import LogPage, Tail, read_log, read_tail
 from benchgate.pages.written import read_written
 

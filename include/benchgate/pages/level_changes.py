@@ -19,7 +19,7 @@ from benchgate.pages.reading import Row, rows
 from benchgate.warehouse import tables as t
 
 if TYPE_CHECKING:
-    from benchgate.pages.nights import TrendSeries
+    from benchgate.pages.trend import TrendSeries
 
 LEVEL = "LEVEL CHANGE"  # seen in the line afterwards; REGRESSED and IMPROVED are the analysis' own words
 _SAME = 2  # nights: a change whose first night is told apart better later on

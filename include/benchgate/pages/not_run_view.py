@@ -60,6 +60,7 @@ class NotRunView:
     campaign: str | None
     campaigns: tuple[str, ...]  # to choose from
     everything: bool  # also what nobody asked for
+    loaded: bool = False  # whether there is any run to look at
 
 
 def not_run_view(
@@ -95,7 +96,13 @@ def not_run_view(
         )
         for row in found
     )
-    return NotRunView(made, position is not None, older, chosen, campaigns, everything)
+    loaded = bool(made) or _any_run(connection, looked)
+    return NotRunView(made, position is not None, older, chosen, campaigns, everything, loaded)
+
+
+def _any_run(connection: Connection, campaigns: Sequence[str]) -> bool:
+    run = t.campaign_run
+    return connection.scalar(sa.select(run.c.run_id).where(run.c.campaign.in_(campaigns)).limit(1)) is not None
 
 
 def _position(before: str | None) -> tuple[date, int] | None:

@@ -15,7 +15,7 @@ import jinja2
 import benchgate
 from benchgate.analysis.measures import BY_NAME
 from benchgate.analysis.reversals import factor
-from benchgate.pages import charts, words
+from benchgate.pages import charts, sketches, words
 from benchgate.pages.grid import MEASURE_NAMES
 from benchgate.pages.links import Links
 from benchgate.report import tables
@@ -55,6 +55,7 @@ def _environment() -> jinja2.Environment:
     environment.globals.update(
         words=words,
         charts=charts,
+        sketches=sketches,
         measures=BY_NAME,
         cell_measures=MEASURE_NAMES,
         titles=tables.SHORT_TITLES,

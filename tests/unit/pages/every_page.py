@@ -7,17 +7,24 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from benchgate.pages.campaigns_view import campaign_names, campaign_view, campaigns_view
+from benchgate.pages.campaign_view import campaign_view
+from benchgate.pages.campaigns_view import campaign_names, campaigns_view
 from benchgate.pages.cell_view import cell_view
 from benchgate.pages.compare_view import NIGHTS, Asked, compare_view
+from benchgate.pages.head import Pending
 from benchgate.pages.hosts_view import hosts_view
 from benchgate.pages.launch_page import launch_page, log_page
 from benchgate.pages.links import Links
 from benchgate.pages.not_run_view import not_run_view
 from benchgate.pages.render import render
+from benchgate.pages.report_view import report_view
 from benchgate.pages.run_view import run_view
 
-EXTRA: dict[str, dict[str, Any]] = {"run": {"show": "decode_tok_s"}, "campaign": {"in_airflow": True}}
+EXTRA: dict[str, dict[str, Any]] = {
+    "run": {"show": "decode_tok_s"},
+    "campaign": {"in_airflow": True},
+    "not_run": {"in_airflow": {"kernels"}},
+}
 
 
 def views(connection: Connection, campaign: str, run_id: str) -> Iterator[tuple[str, Any]]:
@@ -38,6 +45,9 @@ def views(connection: Connection, campaign: str, run_id: str) -> Iterator[tuple[
     yield "compare", compare_view(connection, allowed, Asked(campaign, NIGHTS, run=run_id))
     yield "not_run", not_run_view(connection, allowed, campaign=campaign, everything=True)
     yield "hosts", hosts_view(connection, allowed)
+    asked = Pending("report", "manual__report", "approve_announcement", "Announce what moved?")
+    keys = [run.head.run, "nobody.knows"]
+    yield "report", report_view(connection, allowed, "manual__report", keys=keys, pending=[asked])
 
 
 def page(template: str, view: Any) -> str:

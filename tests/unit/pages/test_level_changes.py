@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from sqlalchemy.engine import Connection
 
 from benchgate.names import run_key
-from benchgate.pages import charts
-from benchgate.pages.campaigns_view import campaign_view, campaigns_view
+from benchgate.pages import charts, sketches
+from benchgate.pages.campaign_view import campaign_view
+from benchgate.pages.campaigns_view import campaigns_view
 from benchgate.pages.compare_view import NIGHTS, Asked, compare_view
 from benchgate.pages.level_changes import LEVEL, level_changes
 from benchgate.pages.reading import warehouse
@@ -87,7 +88,7 @@ def test_nights_that_are_compared_are_seen_among_the_others(connection: Connecti
 
 
 def test_the_list_of_campaigns_marks_its_small_line(tmp_path: Path, benchgate_home: Path) -> None:
-    spark = charts.spark(
+    spark = sketches.spark(
         _steps((100, 15), (80, 15)), "decode", level_changes(_steps((100, 15), (80, 15)), "decode_tok_s")
     )
 

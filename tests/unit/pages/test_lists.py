@@ -10,12 +10,15 @@ from sqlalchemy.engine import Connection
 from benchgate.artifacts import RunStore
 from benchgate.names import run_key
 from benchgate.pages import not_run_view as not_run
-from benchgate.pages.campaigns_view import campaign_names, campaign_view, campaigns_view
+from benchgate.pages.campaign_view import campaign_view
+from benchgate.pages.campaigns_view import campaign_names, campaigns_view
+from benchgate.pages.head import DagRunState
 from benchgate.pages.hosts_view import HostsView, hosts_view
 from benchgate.pages.not_run_view import not_run_view
-from benchgate.pages.run_view import DagRunState
+from benchgate.pages.report_view import report_view
 from tests.support.runs import campaign, launch_record, ledger_of, run_record
 from tests.unit.pages.conftest import NIGHTS
+from tests.unit.pages.every_page import page
 from tests.unit.pages.fabricated import run_id_of
 
 INVENTORY = """
@@ -253,3 +256,18 @@ def test_everything_is_empty_while_there_is_no_warehouse(benchgate_home: Path, i
     assert campaign_view(None, "kernels").nights == ()
     assert not_run_view(None, {"kernels"}).runs == ()
     assert hosts_view(None, {"kernels"}).hosts[0].facts == {}
+
+
+def test_a_report_lists_its_runs_to_whoever_may_read_them(connection: Connection) -> None:
+    keys = [run_key(name, run_id_of(1)) for name in ("kernels", "other")]
+
+    seen = report_view(connection, {"kernels"}, "manual__report", keys=keys)
+
+    assert [(run.campaign, run.run_id) for run in seen.runs] == [("kernels", run_id_of(1))]
+    assert report_view(connection, set(), "manual__report", keys=keys).runs == ()
+    assert report_view(None, {"kernels"}, "manual__report", keys=keys).runs == ()
+
+
+def test_no_gap_is_not_the_same_as_no_run(connection: Connection) -> None:
+    assert "No run is loaded yet" in page("not_run", not_run_view(None, {"kernels"}))
+    assert "No run is loaded yet" in page("not_run", not_run_view(connection, {"never-ran"}))

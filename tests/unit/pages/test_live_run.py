@@ -11,8 +11,9 @@ import pytest
 from benchgate.artifacts import RunStore
 from benchgate.errors import BenchgateError
 from benchgate.names import run_key
+from benchgate.pages.head import DagRunState
 from benchgate.pages.launch_page import log_page
-from benchgate.pages.run_view import DagRunState, RunView, run_view
+from benchgate.pages.run_view import RunView, run_view
 from benchgate.pages.server_log import read_tail
 from benchgate.records import Approval, GateResult, LaunchRecord, PlannedLaunch
 from tests.support.runs import all_published, campaign, cell_record, failed_launch, launch_record, ledger_of, run_record

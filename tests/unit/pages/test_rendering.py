@@ -191,7 +191,8 @@ def test_every_state_has_its_colours_in_both_themes() -> None:
     text = asset("pages.css").decode()
 
     for state in ("published", "unpublishable", "failed", "not_run", "running", "measured"):
-        assert text.count(f"--{state}-fg:") == text.count(f"--{state}-bg:") == 3
+        assert text.count(f"--{state}-fg: light-dark(") == text.count(f"--{state}-bg: light-dark(") == 1
+    assert set(re.findall(r"var\((--[\w-]+)\)", text)) <= set(re.findall(r"(--[\w-]+):", text))
 
 
 def test_templates_are_packed_with_the_code() -> None:

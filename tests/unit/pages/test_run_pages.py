@@ -9,10 +9,11 @@ from sqlalchemy.engine import Connection
 
 from benchgate.artifacts import RunStore
 from benchgate.pages.cell_view import cell_view
-from benchgate.pages.hosts_view import preflight_of
+from benchgate.pages.head import DagRunState, Pending
 from benchgate.pages.launch_page import launch_page
+from benchgate.pages.preflight import preflight_of
 from benchgate.pages.run_rows import find_run
-from benchgate.pages.run_view import DagRunState, Pending, run_view
+from benchgate.pages.run_view import run_view
 from benchgate.pages.task_ids import subject_of_task
 from benchgate.warehouse.values import clean_text
 from tests.unit.pages.conftest import NIGHTS
@@ -159,7 +160,8 @@ def test_a_launch_or_cell_that_the_run_does_not_have_is_not_found(connection: Co
 def test_a_run_that_only_airflow_knows_says_so(connection: Connection) -> None:
     known = DagRunState("kernels", "manual__1", "queued")
 
-    view = run_view(connection, "kernels", "manual__1", known=known, pending=[Pending("approve", "measure it?")])
+    question = Pending("kernels", "manual__1", "approve", "measure it?")
+    view = run_view(connection, "kernels", "manual__1", known=known, pending=[question])
 
     assert view is not None
     assert (view.head.state, view.head.loaded, view.grid) == ("queued", False, None)

@@ -28,7 +28,8 @@ addEventListener("click", leaveFrame);
 
 // A reason that hides in a closed section must be found by its address.
 function openTarget() {
-  const named = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  let named = null;
+  try { named = document.getElementById(decodeURIComponent(location.hash.slice(1))); } catch { /* no address of ours */ }
   const target = named || document.querySelector(".log .marked");
   if (!target) return;
   const closed = target.closest("details");
