@@ -72,7 +72,7 @@ lock:  ## resolve pyproject.toml into requirements.txt, with hashes, for Python 
 	  --extra demo --extra production --extra dev pyproject.toml -o requirements.txt
 	@uv pip compile -q --universal --python-version 3.10 --generate-hashes --no-annotate \
 	  --custom-compile-command "make lock" -c requirements.txt \
-	  --extra demo --extra production pyproject.toml -o include/images/airflow/requirements.txt
+	  --extra demo --extra production --extra login pyproject.toml -o include/images/airflow/requirements.txt
 
 clean:  ## remove .venv; keeps .benchgate, which holds your results
 	@rm -rf $(VENV)

@@ -1,25 +1,22 @@
 """Entry point of the Airflow containers: refuses to start without good secrets, then becomes ``airflow ARGUMENTS``.
 
-Compose refuses a secret that is unset or empty. This refuses what it cannot see: one that is short, that another one
-repeats, or a user without a password, for whom Airflow would make one up and print it into its log.
+Compose refuses a secret that is unset or empty. This refuses what it cannot see: one that is short, or that another one
+repeats.
 
-``start.py init`` migrates both databases and grants the warehouse's roles; other arguments are those of ``airflow``.
+``start.py init`` migrates both databases, makes the users who are new and grants the warehouse's roles; other arguments
+are those of ``airflow``.
 Exit status 78 (EX_CONFIG) and one line a fault when something is refused.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 MIN_LENGTH = 16  # characters of a secret; `make env` makes 32 and more
-MIN_PASSWORD = 12  # of a person
 EX_CONFIG = 78
 KEYS = ("AIRFLOW__CORE__FERNET_KEY", "AIRFLOW__API_AUTH__JWT_SECRET", "AIRFLOW__API__SECRET_KEY")
 URLS = (
@@ -28,7 +25,6 @@ URLS = (
     "AIRFLOW__CELERY__BROKER_URL",
     "BENCHGATE_WAREHOUSE",
 )
-SECRET_FILE = Path("/run/secrets/passwords")
 
 
 def secrets_of(environ: Mapping[str, str]) -> dict[str, str]:
@@ -54,32 +50,6 @@ def refusals(environ: Mapping[str, str]) -> list[str]:
     return faults
 
 
-def password_refusals(users: str, text: str) -> list[str]:
-    """What is wrong with the users' passwords.
-
-    Args:
-        users: ``name:role,name:role``, as Airflow reads it.
-        text: the passwords file, ``{"name": "password"}``.
-    """
-    try:
-        passwords = json.loads(text)
-    except ValueError as error:
-        return [f"the passwords file is no JSON: {error}"]
-    if not isinstance(passwords, dict):
-        return ['the passwords file must be {"name": "password"}']
-    faults = []
-    for entry in filter(None, re.split(r"\s*,\s*", users.strip())):
-        name, _, role = entry.partition(":")
-        password = passwords.get(name)
-        if role.lower() not in ("viewer", "user", "op", "admin"):
-            faults.append(f"user {name} has the role {role or 'none'!r}; write viewer, user, op or admin")
-        if not isinstance(password, str) or not password:
-            faults.append(f"user {name} has no password")
-        elif len(password) < MIN_PASSWORD:
-            faults.append(f"the password of user {name} has fewer than {MIN_PASSWORD} characters")
-    return faults or ([] if users.strip() else ["nobody may log in: BENCHGATE_USERS is empty"])
-
-
 def refuse(faults: list[str], where: str) -> None:
     """Say every fault and end, if there is one."""
     if faults:
@@ -89,30 +59,11 @@ def refuse(faults: list[str], where: str) -> None:
         raise SystemExit(EX_CONFIG)
 
 
-def prepare_passwords(environ: Mapping[str, str]) -> str:
-    """Check the passwords of who may log in and copy them to where Airflow may open them for writing, as it insists to.
-
-    Returns:
-        the path of the copy, in a tmpfs that only this container has.
-    """
-    where = f"correct {SECRET_FILE.name} (BENCHGATE_PASSWORDS_FILE in .env) and BENCHGATE_USERS"
-    try:
-        text = SECRET_FILE.read_text()
-    except OSError as error:
-        refuse([f"the passwords file cannot be read by user {os.getuid()}: {error.strerror}"], f"{where}; `make env`")
-    refuse(password_refusals(environ.get("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS", ""), text), where)
-    copy = Path(environ["AIRFLOW_HOME"]) / "passwords.json"
-    copy.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
-    return str(copy)
-
-
 def init() -> int:
-    """Bring both databases to this version and grant the warehouse's roles. Safe to run again, and on every upgrade."""
+    """Bring both databases, their users and roles to this version. Safe to run again, and on every upgrade."""
     for command in (
         ["airflow", "db", "migrate"],
+        ["images.airflow.users"],
         ["benchgate", "warehouse", "migrate"],
         ["benchgate", "warehouse", "roles"],
     ):
@@ -124,12 +75,10 @@ def init() -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Check, prepare, and become Airflow."""
+    """Check, and become Airflow."""
     refuse(refusals(os.environ), "run `make env` and put what it made into .env")
     if arguments == ["init"]:
         return init()
-    if arguments[:1] == ["api-server"]:
-        os.environ["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE"] = prepare_passwords(os.environ)
     return os.execv(sys.executable, [sys.executable, "-m", "airflow", *arguments])  # noqa: S606
 
 

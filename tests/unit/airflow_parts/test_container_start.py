@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from images.airflow import healthy, start
+from images.airflow import healthy, start, users
 
 GOOD = {
     "AIRFLOW__CORE__FERNET_KEY": "f" * 44,
@@ -49,28 +49,43 @@ def test_one_secret_for_two_purposes_refuses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("users", "passwords", "faults"),
+    ("written", "faults"),
     [
-        ("admin:admin", '{"admin": "long-enough-1234"}', []),
-        ("admin:admin, eve:viewer", '{"admin": "long-enough-1234"}', ["user eve has no password"]),
-        ("admin:admin", '{"admin": "admin"}', ["the password of user admin has fewer than 12 characters"]),
-        (
-            "admin:root",
-            '{"admin": "long-enough-1234"}',
-            ["user admin has the role 'root'; write viewer, user, op or admin"],
-        ),
-        ("", "{}", ["nobody may log in: BENCHGATE_USERS is empty"]),
-        ("admin:admin", "[]", ['the passwords file must be {"name": "password"}']),
+        ("admin:admin, eve:Viewer", []),
+        ("admin:root", ["user admin has the role 'root'; write viewer, user, op, admin"]),
+        ("admin", ["user admin has the role 'none'; write viewer, user, op, admin"]),
+        (" ", ["nobody may log in: BENCHGATE_USERS is empty"]),
     ],
 )
-def test_everybody_who_may_log_in_needs_a_password(users: str, passwords: str, faults: list[str]) -> None:
-    assert start.password_refusals(users, passwords) == faults
+def test_everybody_who_may_log_in_has_a_role(written: str, faults: list[str]) -> None:
+    assert users.role_refusals(users.roles_of(written)) == faults
 
 
-def test_a_passwords_file_that_is_no_json_is_refused() -> None:
-    (fault,) = start.password_refusals("admin:admin", "{")
+@pytest.mark.parametrize(
+    ("passwords", "faults"),
+    [
+        ({"eve": "long-enough-1234"}, []),
+        ({"admin": "long-enough-1234"}, ["user eve is new and has no password"]),
+        ({"eve": "short-pass"}, ["the password of user eve has fewer than 12 characters"]),
+        ([], ['the passwords file must be {"name": "password"}']),
+    ],
+)
+def test_a_new_user_needs_a_password_that_is_not_short(passwords: object, faults: list[str]) -> None:
+    assert users.password_refusals(["eve"], passwords) == faults
 
-    assert fault.startswith("the passwords file is no JSON: ")
+
+@pytest.mark.parametrize(("text", "told"), [("{", "is no JSON"), (None, "cannot be read by user")])
+def test_a_passwords_file_that_cannot_be_read_is_refused(
+    text: str | None, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(users, "SECRET_FILE", tmp_path / "passwords")
+    if text is not None:
+        users.SECRET_FILE.write_text(text)
+
+    with pytest.raises(SystemExit, match="78"):
+        users.read_passwords()
+
+    assert told in capsys.readouterr().err
 
 
 def test_the_container_ends_with_a_line_a_fault(capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,18 +96,6 @@ def test_the_container_ends_with_a_line_a_fault(capsys: pytest.CaptureFixture[st
     assert caught.value.code == 78
     assert len(said) == len(GOOD) + 1
     assert said[-1] == "run `make env`"
-
-
-def test_passwords_are_copied_for_airflow_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    secret = tmp_path / "passwords"
-    secret.write_text('{"admin": "long-enough-1234"}')
-    monkeypatch.setattr(start, "SECRET_FILE", secret)
-    environ = {"AIRFLOW_HOME": str(tmp_path / "home"), "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin"}
-
-    copy = Path(start.prepare_passwords(environ))
-
-    assert copy.read_text() == secret.read_text()
-    assert copy.stat().st_mode & 0o777 == 0o600
 
 
 class _Health(BaseHTTPRequestHandler):

@@ -36,6 +36,14 @@ def test_every_container_is_locked_down(name: str) -> None:
     assert "docker.sock" not in str(service.get("volumes"))
 
 
+def test_passwords_of_people_reach_only_the_step_that_hashes_them() -> None:
+    readers = [name for name, service in SERVICES.items() if "/run/secrets/passwords" in str(service.get("volumes"))]
+    managers = {service["environment"].get("AIRFLOW__CORE__AUTH_MANAGER") for service in SERVICES.values()}
+
+    assert readers == ["airflow-init"]
+    assert managers == {None, "airflow.providers.fab.auth_manager.fab_auth_manager.FabAuthManager"}
+
+
 def test_no_secret_has_a_default() -> None:
     for name, default in re.findall(r"\$\{(\w+):?-([^}]*)\}", TEXT):
         assert not SECRETS.search(name) or not default, f"{name} has the default {default!r}"
