@@ -43,4 +43,6 @@ def _is_heavier(other: CellRecord, cell: CellRecord) -> bool:
 
 
 def _load(cell: CellRecord) -> str:
-    return f"{cell.users} users" if cell.users is not None else f"{cell.request_rate:g} requests/s"
+    if cell.users is None:
+        return f"{cell.request_rate:g} requests/s"
+    return f"{cell.users} user{'s' if cell.users != 1 else ''}"
