@@ -40,7 +40,7 @@ class RequestRecord:
     first_token_at: float | None = None
     first_visible_at: float | None = None
     last_token_at: float | None = None
-    ended_at: float | None = None
+    ended_at: float | None = None  # its last byte came, or it broke off, or the client gave it up
     status: str = OK  # ok | cut_off | one of ERROR_KINDS
     http_status: int | None = None
     error_message: str | None = None  # cut, secrets masked

@@ -23,7 +23,7 @@ def fill(record: RequestRecord, exchange: Exchange, *, ended_by: str | None = No
     record.headers_at = exchange.headers_at
     record.http_status = exchange.http_status
     record.response_bytes = exchange.bytes_in
-    record.ended_at = exchange.last_read_at
+    record.ended_at = exchange.last_read_at if exchange.ended_at is None else exchange.ended_at
     record.streamed = exchange.stream if exchange.headers_at is not None else None
     status, message = _status(exchange, ended_by)  # reads a JSON body into exchange.answer, so it comes first
     _copy_answer(record, exchange)
@@ -78,6 +78,8 @@ def _status(exchange: Exchange, ended_by: str | None) -> tuple[str, str | None]:
 
 def _stream(exchange: Exchange) -> tuple[str, str | None]:
     answer = exchange.answer
+    if exchange.body:
+        return _no_event(exchange)
     if answer.bad_event is not None:
         return "bad_response", f"an event of the stream is not a JSON object: {answer.bad_event}"
     if answer.gave_up:
@@ -90,6 +92,16 @@ def _stream(exchange: Exchange) -> tuple[str, str | None]:
         claim = "" if count is None else f"; the server's usage says {count} completion tokens"
         return "empty_completion", f"finish_reason {answer.finish_reason!r}, but no text in any channel{claim}"
     return OK, None
+
+
+def _no_event(exchange: Exchange) -> tuple[str, str | None]:
+    """A stream by its content type alone: proxies give their error pages the type of what was asked for."""
+    message = None
+    with contextlib.suppress(ValueError):
+        message = error_in(parse_json(bytes(exchange.body)))
+    if message is not None:
+        return classify(message, "stream_error"), f"HTTP 200 with an error in the body: {message}"
+    return "bad_response", f"an event stream without an event: {exchange.body[:200].decode('utf-8', errors='replace')}"
 
 
 def _whole_answer(exchange: Exchange) -> tuple[str, str | None]:

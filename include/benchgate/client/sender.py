@@ -162,7 +162,9 @@ class Sender:
         self._drain.finish(exchange)
         if exchange.future.done():
             return
-        flight.ended_by = why
+        if not exchange.answer.done:  # behind [DONE] only the end of the HTTP message can be missing
+            flight.ended_by = why
+            exchange.ended_at = monotonic()
         flight.connection.close()
         exchange.future.set_result(None)
 

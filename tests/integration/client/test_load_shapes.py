@@ -38,6 +38,18 @@ def test_a_closed_loop_keeps_its_users_busy_and_no_more(reference_server: Runnin
     assert {record.user for record in measured_only(measured.result.records)} == set(range(5))
 
 
+@pytest.mark.parametrize(("scenario", "status"), [("stall", "timeout"), ("cut", "truncated_stream"), ("steady", "ok")])
+def test_a_user_wants_to_send_again_when_its_request_has_ended_however_that_was(
+    scenario: str, status: str, reference_server: RunningServer
+) -> None:
+    measured = measure(reference_server, scenario, users=1, num_prompts=3, idle_timeout_s=0.4)
+    records = measured.records
+    assert [record.status for record in records] == [status] * 3
+    assert [later.queued_at for later in records[1:]] == [record.ended_at for record in records[:-1]]
+    if status == "timeout":  # it ended when it was given up, not when it last said something
+        assert min((record.ended_at or 0.0) - (record.last_token_at or 0.0) for record in records) > 0.4
+
+
 def test_warm_up_has_the_cells_shape_and_is_outside_the_window(reference_server: RunningServer) -> None:
     measured = measure(reference_server, "steady", users=3, num_prompts=6, warmup=None)
     phases = [request.client_request_id.partition("-")[0] for request in measured.truth if request.client_request_id]

@@ -279,6 +279,11 @@ def test_waiting_for_a_slow_accept_is_part_of_the_latency_and_not_of_the_queue(s
     assert record.first_token_at >= truth.token_ns[0] / 1e9
 
 
+def test_an_answer_is_whole_with_its_done_also_when_the_message_never_ends(reference_server: RunningServer) -> None:
+    measured = measure(reference_server, "done_then_hang", idle_timeout_s=0.3)
+    assert [(record.status, record.events) for record in measured.records] == [("ok", 16)] * 4
+
+
 def test_the_time_cap_cuts_off_a_stalled_stream_without_calling_it_an_error(reference_server: RunningServer) -> None:
     measured = measure(reference_server, "stall", num_prompts=None, max_seconds=1.0)
 

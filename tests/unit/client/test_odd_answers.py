@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 import zlib
+from time import monotonic
 
 import pytest
 
@@ -178,3 +180,38 @@ def test_another_protocol_is_named() -> None:
     record = record_of([(1.0, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n")])
     assert record.status == "bad_response"
     assert "another protocol" in (record.error_message or "")
+
+
+@pytest.mark.parametrize("indent", [None, 1], ids=["one line", "several lines"])
+def test_an_error_body_that_calls_itself_an_event_stream_is_the_servers_error(indent: int | None) -> None:
+    body = json.dumps({"error": {"message": "no worker is ready", "code": 503}}, indent=indent).encode()
+    record = record_of([(1.0, json_reply(200, body, "text/event-stream"))])
+    assert (record.status, record.error_message) == (
+        "stream_error",
+        "HTTP 200 with an error in the body: no worker is ready",
+    )
+
+
+def test_a_page_that_calls_itself_an_event_stream_is_shown() -> None:
+    record = record_of([(1.0, json_reply(200, b"<html>\n<b>Bad Gateway</b>", "text/event-stream"))])
+    assert record.status == "bad_response"
+    assert "<b>Bad Gateway</b>" in (record.error_message or "")
+
+
+def test_stray_lines_between_events_are_ignored_as_the_standard_says() -> None:
+    record = streamed(b"proxy: hello\n", *EVENTS)
+    assert (record.status, record.events, record.error_message) == ("ok", 4, None)
+
+
+def test_arguments_of_a_tool_call_may_come_as_an_object() -> None:
+    call = [{"index": 0, "function": {"name": "look", "arguments": {"city": "Oslo"}}}]
+    record = streamed(delta(tool_calls=call), delta("tool_calls"), usage(10, 9), event("[DONE]"))
+    assert (record.status, record.tool_events, record.tool_chars) == ("ok", 1, len('{"city": "Oslo"}'))
+
+
+def test_an_answer_that_broke_off_ended_when_it_broke_off() -> None:
+    before = monotonic()
+    record = record_of([(before - 60.0, STREAM_HEAD)], closed="connection closed by the server", sent_at=before - 61.0)
+    assert record.status == "truncated_stream"
+    assert record.ended_at is not None
+    assert before <= record.ended_at <= monotonic()

@@ -107,3 +107,28 @@ def test_a_proxy_of_another_kind_is_refused_without_its_password() -> None:
     with pytest.raises(OptionError, match="not an http:// proxy") as caught:
         proxy_for("http", "h", 80, {"http_proxy": "https://me:hidden-word@p:1"})
     assert "hidden-word" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("http://me:hidden-word@h:8000", "holds a login, which is not sent"),
+        ("http://h:8000/v1?api-version=1", "must end with its path"),
+        ("http://h:8000/v1#x", "must end with its path"),
+        ("http://a b:8000", "'a b' is no host name"),
+        ("http://\u00a0.example", "is no host name"),
+        (f"http://{'ü' * 70}.example", "is no host name"),
+    ],
+)
+def test_what_would_be_lost_of_an_address_is_refused(url: str, says: str) -> None:
+    with pytest.raises(OptionError, match=says) as refused:
+        parse_target(url, environment={})
+    assert "hidden-word" not in str(refused.value)
+
+
+def test_an_address_of_other_letters_is_sent_as_the_wire_wants_it() -> None:
+    target = parse_target("http://пример.рф:8000/модель/v1", environment={})
+    head = target.head("GET", f"{target.api_path}/models", length=0, api_key=None, accept="*/*")
+    assert head.startswith(
+        b"GET /%D0%BC%D0%BE%D0%B4%D0%B5%D0%BB%D1%8C/v1/models HTTP/1.1\r\nHost: xn--e1afmkfd.xn--p1ai:8000\r\n"
+    )

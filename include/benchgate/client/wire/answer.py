@@ -64,11 +64,19 @@ def _tool_text(delta: dict[str, Any]) -> str:
         for call in calls:
             function = call.get("function") if isinstance(call, dict) else None
             if isinstance(function, dict):
-                text += function.get("arguments") or ""
+                text += _arguments(function)
     old = delta.get("function_call")
     if isinstance(old, dict):
-        text += old.get("arguments") or ""
+        text += _arguments(old)
     return text
+
+
+def _arguments(function: dict[str, Any]) -> str:
+    """The arguments of a call: text, piece by piece; some servers send the whole object at once."""
+    arguments = function.get("arguments")
+    if isinstance(arguments, dict):
+        return json.dumps(arguments)
+    return arguments or ""
 
 
 def _count(value: object, known: int | None) -> int | None:

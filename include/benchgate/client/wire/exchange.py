@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from time import monotonic
 
 import httptools
 
@@ -43,6 +44,7 @@ class Exchange:
         "complete",
         "content_type",
         "encoding",
+        "ended_at",
         "events",
         "future",
         "headers_at",
@@ -68,6 +70,7 @@ class Exchange:
         self.answer = Answer(keep_text=keep_text)
         self.sent_at: float | None = None
         self.last_read_at: float | None = None
+        self.ended_at: float | None = None  # when it broke off; None while it runs, and where it came to its own end
         self.headers_at: float | None = None
         self.http_status: int | None = None
         self.content_type = ""
@@ -80,7 +83,7 @@ class Exchange:
         self.keep_alive = False
         self.lost: str | None = None  # why the connection ended before the answer did
         self.protocol_error: str | None = None
-        self.body = bytearray()  # of an answer that is no event stream
+        self.body = bytearray()  # of an answer that is no event stream, whatever it calls itself
         self.bytes_in = 0
         self.read_count = 0
         self.events = 0  # events of any sort, for events per read
@@ -163,6 +166,7 @@ class Exchange:
             self.on_message_complete()  # an answer without a length ends where the connection does
             return
         self.lost = self.lost or reason
+        self.ended_at = monotonic()
         self._resolve()
 
     # -- httptools callbacks ---------------------------------------------------------------------------------------
@@ -233,6 +237,8 @@ class Exchange:
             for payload in self._sse.finish():
                 self.events += 1
                 self.answer.on_event(payload, self._now)
+            if not self.events:
+                self.body += self._sse.stray
         self.complete = True
         self._resolve()
 

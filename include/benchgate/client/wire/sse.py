@@ -6,6 +6,7 @@ Works on bytes: a UTF-8 character split over two packets is joined again before 
 from __future__ import annotations
 
 LINE_COST = 64  # bytes that Python spends on a data line beside its text
+STRAY_KEPT = 4096  # bytes
 BOM = b"\xef\xbb\xbf"
 
 
@@ -22,7 +23,7 @@ class SseDecoder:
     LF, CRLF and lone CR end a line, as the standard says; several ``data`` lines are joined by LF.
     """
 
-    __slots__ = ("_data", "_held", "_line", "_name", "_skip_lf", "clean", "comments", "pending")
+    __slots__ = ("_data", "_held", "_line", "_name", "_skip_lf", "clean", "comments", "pending", "stray")
 
     def __init__(self) -> None:
         self._line: list[bytes] = []  # pieces of the unfinished last line: joined once, also for a 1 MB event
@@ -32,6 +33,7 @@ class SseDecoder:
         self.clean = True  # nothing is left over from earlier reads
         self._skip_lf = False  # the last read ended in CR: an LF at the start of the next belongs to it
         self.comments = 0
+        self.stray = b""  # the first lines that are of no field that the standard knows: of an answer that is no stream
         self.pending = 0  # bytes kept of an event that is not complete; whoever feeds decides how many are too many
 
     def feed(self, body: bytes) -> list[bytes]:
@@ -98,6 +100,8 @@ class SseDecoder:
             self._name = value
         elif not name:
             self.comments += 1
+        elif name not in (b"id", b"retry") and len(self.stray) < STRAY_KEPT:
+            self.stray += line + b"\n"
 
     def _event(self) -> bytes:
         data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)

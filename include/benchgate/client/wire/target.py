@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import ipaddress
 import os
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from benchgate.client.config import OptionError
 from benchgate.secrets import mask, register
@@ -86,15 +87,30 @@ def parse_target(base_url: str, *, ca_file: str | None = None, environment: Mapp
     """
     environment = os.environ if environment is None else environment
     url = _split(base_url, "--base-url")
-    path = url.path.rstrip("/")
+    if url.username is not None:
+        raise OptionError("--base-url holds a login, which is not sent", remedy="give a key with --api-key-env")
+    if url.query or url.fragment:
+        raise OptionError("--base-url must end with its path", remedy="leave out what begins with ? or #")
+    path = quote(url.path.rstrip("/"), safe="/%:@!$&'()*+,;=~")
     for endpoint in ("/chat/completions", "/completions"):
         path = path.removesuffix(endpoint)
     root = path.removesuffix("/v1")
     api = path if path.endswith("/v1") else f"{path}/v1"
-    host = url.hostname or ""
+    host = _ascii(url.hostname or "")
     port = url.port or (443 if url.scheme == "https" else 80)
     tls = _tls_context(ca_file) if url.scheme == "https" else None
     return Target(url.scheme, host, port, root, api, proxy_for(url.scheme, host, port, environment), tls)
+
+
+def _ascii(host: str) -> str:
+    """A host name as DNS and the Host header want it."""
+    try:
+        name = host if host.isascii() else host.encode("idna").decode()
+    except UnicodeError:
+        name = ""
+    if not re.fullmatch(r"[\w.:%-]+", name):
+        raise OptionError(f"--base-url: {host!r} is no host name")
+    return name
 
 
 def proxy_for(scheme: str, host: str, port: int, environment: Mapping[str, str]) -> Proxy | None:
