@@ -7,6 +7,7 @@ import argparse
 from benchgate.cli.bench_options import API_KEY
 from benchgate.cli.options import MOST_TOKENS, MOST_USERS, number, whole
 from benchgate.client.config import ARRIVALS, ENDPOINTS, PROBES
+from benchgate.client.progress import MODES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,4 +105,4 @@ def _result(group: argparse._ArgumentGroup) -> None:
         help="above: latencies are a burst, and null",
     )
     add("--min-latency-samples", type=whole(at_least=1), default=5, metavar="N", help="below: latencies are null")
-    add("--progress", default="auto", choices=("auto", "bar", "json", "none"), help="bar on a terminal, or JSON lines")
+    add("--progress", default="auto", choices=MODES, help="bar on a terminal, or JSON lines")

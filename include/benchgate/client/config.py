@@ -20,15 +20,6 @@ class OptionError(BenchgateError):
 
 
 @dataclass(frozen=True, slots=True)
-class GoodputLimits:
-    """A request is good when it meets every limit given, in ms."""
-
-    ttft_ms: float | None = None
-    tpot_ms: float | None = None
-    e2e_ms: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class BenchConfig:
     """One cell to measure. Times in seconds. Either ``users`` (closed loop) or ``request_rate`` (open loop)."""
 
@@ -109,6 +100,9 @@ class BenchConfig:
             raise OptionError("a synthetic dataset needs --prompt-tokens")
         if self.dataset != "synthetic" and self.prompt_tokens is not None:
             raise OptionError("--prompt-tokens belongs to --dataset synthetic")
+        carrier = "messages" if self.endpoint == "chat" else "prompt"
+        if carrier in self.extra_body:
+            raise OptionError(f"--extra-body must not hold {carrier}: the prompts of the dataset are sent in it")
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,7 +19,7 @@ from benchgate.request_record import OK, RequestRecord
 PROBE_TIMEOUT_S = 120.0
 LENGTH_PROBE_WORDS = 256
 ROOM = 4  # the roomy probe may write this many times max_tokens
-HARMONY_MODELS = ("gpt-oss", "gptoss", "gpt_oss")
+_HARMONY = re.compile(r"gpt[-_.]?oss", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -43,8 +44,17 @@ async def probe(config: BenchConfig, model: str, source: PromptSource, pool: Poo
 def wants_harmony_probe(config: BenchConfig, model: str) -> bool:
     """Asked for, or a harmony model by its name on the chat endpoint."""
     if config.probe == "auto":
-        return config.endpoint == "chat" and any(name in model.lower() for name in HARMONY_MODELS)
+        return config.endpoint == "chat" and is_harmony(model)
     return config.probe == "harmony"
+
+
+def is_harmony(model: str) -> bool:
+    """Whether a model speaks harmony (the gpt-oss family): its chat endpoint must never be sent ``ignore_eos`` unasked.
+
+    Forced past its end token, such a model leaves the format that the server's parser expects, and most answers end
+    as ``Unexpected token 200002 while expecting start token 200006``.
+    """
+    return _HARMONY.search(model) is not None
 
 
 async def _length(

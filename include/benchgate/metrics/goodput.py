@@ -23,6 +23,10 @@ class Limits:
     tpot_ms: float | None = None
     e2e_ms: float | None = None
 
+    def __str__(self) -> str:
+        named = {"TTFT": self.ttft_ms, "TPOT": self.tpot_ms, "E2E": self.e2e_ms}
+        return ", ".join(f"{name} {limit:g} ms" for name, limit in named.items() if limit is not None)
+
 
 def _within(value_s: float | None, limit_ms: float | None) -> bool:
     return limit_ms is None or (value_s is not None and value_s * 1000.0 <= limit_ms)

@@ -104,7 +104,11 @@ def summarise(
         tokenize_refused=facts.tokenize_refused if facts else None,
         users=users,
         request_rate=facts.request_rate if facts else None,
-        notes=[*(facts.notes if facts else []), *_count_notes(successful)],
+        notes=[
+            *(facts.notes if facts else []),
+            *_count_notes(successful),
+            *([f"goodput is the share of requests within {limits}"] if limits else []),
+        ],
     )
 
 

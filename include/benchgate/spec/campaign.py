@@ -167,6 +167,9 @@ class WorkloadSpec(Model):
             wrong.append("prompt_tokens belongs to the synthetic dataset")
         if self.requests_per_user is not None and (self.requests is not None or self.users is None):
             wrong.append("requests_per_user goes with users, and stands instead of requests")
+        carrier = "messages" if self.endpoint == "chat" else "prompt"
+        if carrier in self.extra_body:
+            wrong.append(f"extra_body must not hold {carrier}: the prompts of the dataset are sent in it")
         if wrong:
             raise ValueError("; ".join(wrong))
         return self

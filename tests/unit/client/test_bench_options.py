@@ -23,6 +23,23 @@ URL = ("bench", "--base-url", "http://127.0.0.1:9")
         (["--dataset", "/none/x.json", "--num-prompts", "4"], "/none/x.json: no such file"),
         (["--prompt-tokens", "5", "--num-prompts", "1", "--extra-body", "{"], "--extra-body is no JSON"),
         (["--prompt-tokens", "5", "--num-prompts", "1", "--extra-body", "[1]"], "must be a JSON object"),
+        (
+            ["--prompt-tokens", "5", "--num-prompts", "1", "--extra-body", '{"messages": []}'],
+            "--extra-body must not hold messages",
+        ),
+        (
+            [
+                "--prompt-tokens",
+                "5",
+                "--num-prompts",
+                "1",
+                "--endpoint",
+                "completions",
+                "--extra-body",
+                '{"prompt": 1}',
+            ],
+            "--extra-body must not hold prompt",
+        ),
         (["--prompt-tokens", "5", "--num-prompts", "1", "--goodput", "foo:1"], "'foo:1' is no limit"),
         (["--prompt-tokens", "5", "--num-prompts", "1", "--processes", "some"], "must be a number or auto"),
         (["--prompt-tokens", "5", "--num-prompts", "1", "--output", "/dev/null/x"], "--output /dev/null/x cannot"),

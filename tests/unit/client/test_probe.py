@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from benchgate.client.config import BenchConfig
-from benchgate.client.probe import harmony_cause, harmony_notes, wants_harmony_probe
+from benchgate.client.probe import harmony_cause, harmony_notes, is_harmony, wants_harmony_probe
 from benchgate.request_record import RequestRecord
 
 CONFIG = BenchConfig("http://h", prompt_tokens=10, num_prompts=5, users=2)
@@ -64,3 +64,16 @@ def test_faults_of_the_cell_are_told_apart_by_the_cap_and_by_ignore_eos() -> Non
 )
 def test_harmony_models_are_probed_on_chat(probe: str, endpoint: str, model: str, wanted: bool) -> None:
     assert wants_harmony_probe(replace(CONFIG, probe=probe, endpoint=endpoint), model) is wanted
+
+
+@pytest.mark.parametrize(
+    ("model", "harmony"),
+    [
+        ("openai/gpt-oss-120b", True),
+        ("unsloth/gpt_oss_20b-FP8", True),
+        ("GPT.OSS", True),
+        ("Qwen/Qwen3-30B-A3B", False),
+    ],
+)
+def test_harmony_models_are_known_by_their_names(model: str, harmony: bool) -> None:
+    assert is_harmony(model) is harmony

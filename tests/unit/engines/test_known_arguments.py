@@ -8,7 +8,6 @@ import pytest
 
 from benchgate.engines import get_engine
 from benchgate.engines.arguments import flags_in_help, unknown_arguments
-from benchgate.engines.models import is_harmony
 from tests.unit.engines.logs import FIXTURES
 
 HELP = """
@@ -172,12 +171,6 @@ def test_dotted_arguments_of_a_configuration_are_known_by_their_first_part() -> 
     args = {"compilation-config.mode": 3, "compilation_config.pass_config.fuse_norm": True, "kernel-config.x": 1}
 
     assert names(args) == ["kernel-config.x"]
-
-
-def test_harmony_models() -> None:
-    assert is_harmony("openai/gpt-oss-120b")
-    assert is_harmony("unsloth/gpt_oss_20b-FP8")
-    assert not is_harmony("Qwen/Qwen3-30B-A3B")
 
 
 def test_arguments_of_a_write_up_against_the_real_help_of_a_later_version() -> None:

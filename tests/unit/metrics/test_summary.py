@@ -31,6 +31,7 @@ def test_the_numbers_of_a_known_cell() -> None:
     assert summary.e2e_ms.mean == pytest.approx(400.0)
     assert (summary.latency_verdict, summary.token_count_source) == ("valid", "usage")
     assert summary.goodput == 1.0
+    assert summary.notes[-1] == "goodput is the share of requests within TTFT 250 ms"
     assert summary.tokens_per_event == 1.0
 
 
