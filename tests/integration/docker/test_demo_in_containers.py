@@ -39,7 +39,8 @@ TOKEN = "hf_thisisaverysecrettoken4567"
 
 @pytest.fixture
 def mini(local_api: Any, benchgate_home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A campaign of two arms on two placements of this engine, as the demo in containers has them; gives its name."""
+    """A campaign as the demo in containers is: two arms at once on two placements, and one that is refused before its
+    start; gives its name."""
     require("engine")
     name = f"t-{uuid.uuid4().hex[:8]}"
     model = engine_model()
@@ -64,6 +65,7 @@ def mini(local_api: Any, benchgate_home: Path, monkeypatch: pytest.MonkeyPatch) 
         "arms": {
             "one": {"placement": f"{name}/a", "prove": {"slots": 1}},
             "two": {"placement": f"{name}/b", "prove": {"slots": 7}, "expect": "unpublishable"},
+            "flag": {"placement": f"{name}/b", "args": {"moe-backend": "marlin"}, "expect": "did_not_run"},
         },
         "workloads": {"chat": {**chat, "max_seconds": 240}},
         "gates": {"needle": {"context_tokens": 300, "depths": [0.5], "max_tokens": 24, "seed": 20}},
@@ -77,8 +79,29 @@ def mini(local_api: Any, benchgate_home: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def demo(campaign: str) -> subprocess.Popen[str]:
+    """The demo in a process group of its own, as a shell starts it."""
     command = [sys.executable, "-m", "benchgate", "demo", "--docker", "--campaign", campaign]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        process_group=0,
+        # whoever started the tests, e.g. with nohup, may have had Ctrl-C ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
+def wait_for_servers(api: Any, campaign: str, run: subprocess.Popen[str], count: int) -> list[dict[str, Any]]:
+    """The containers of that many servers at one moment."""
+    deadline = time.monotonic() + 300
+    while time.monotonic() < deadline and run.poll() is None:
+        servers = [item for item in of_campaign(api, campaign) if item["Labels"][names.LABEL_ROLE] == "server"]
+        if len(servers) >= count:
+            return servers
+        time.sleep(0.3)
+    pytest.fail(f"{count} servers at once were never seen: {run.communicate()[0] if run.poll() else 'time out'}")
 
 
 def of_campaign(api: Any, campaign: str) -> list[dict[str, Any]]:
@@ -99,6 +122,14 @@ def sessions_of(home: Path) -> set[int]:
     return found
 
 
+def what_is_left(api: Any, campaign: str, home: Path) -> tuple[list[dict[str, Any]], set[int]]:
+    """Containers and sessions of a demo that has ended, as soon as there are none, or after a minute."""
+    deadline = time.monotonic() + 60
+    while (of_campaign(api, campaign) or sessions_of(home)) and time.monotonic() < deadline:
+        time.sleep(0.3)
+    return of_campaign(api, campaign), sessions_of(home)
+
+
 def environment_of(home: Path, campaign: str) -> set[str]:
     """Names that look like secrets among those that the launches of a campaign had in their environment."""
     files = (home / "artifacts").glob(f"{campaign}.*/launches/*/launch.json")
@@ -109,32 +140,23 @@ def test_a_killed_demo_leaves_nothing_and_the_next_one_runs_two_arms_at_once(
     local_api: Any, mini: str, benchgate_home: Path
 ) -> None:
     killed = demo(mini)
-    deadline = time.monotonic() + 300
-    while time.monotonic() < deadline and killed.poll() is None:
-        servers = [item for item in of_campaign(local_api, mini) if item["Labels"][names.LABEL_ROLE] == "server"]
-        if len(servers) == 2:  # both arms hold their placement at the same moment
-            break
-        time.sleep(0.3)
-    else:
-        pytest.fail(f"two servers at once were never seen: {killed.communicate()[0] if killed.poll() else 'time out'}")
+    servers = wait_for_servers(local_api, mini, killed, 2)  # both arms hold their placement at the same moment
 
     os.kill(killed.pid, signal.SIGKILL)
     killed.wait(30)
-    deadline = time.monotonic() + 60
-    while (of_campaign(local_api, mini) or sessions_of(benchgate_home)) and time.monotonic() < deadline:
-        time.sleep(0.3)
-    left, running = of_campaign(local_api, mini), sessions_of(benchgate_home)
+    left = what_is_left(local_api, mini, benchgate_home)
 
     again = demo(mini)
     output, _ = again.communicate(timeout=500)
 
-    assert left == []
-    assert running == set()
+    assert left == ([], set())
     assert again.returncode == 0, output
     database = sqlite3.connect(benchgate_home / "warehouse.db")
     run = "(select max(run_id) from campaign_run where state = 'success')"
     states = dict(database.execute(f"select arm, end_state from cell where run_id = {run}").fetchall())
-    assert states == {"one": "published", "two": "unpublishable"}
+    assert states == {"one": "published", "two": "unpublishable", "flag": "not_run"}
+    (reason,) = database.execute(f"select reason from did_not_run where run_id = {run}").fetchone()
+    assert "args.moe-backend: this version of the engine has no --moe-backend" in reason  # told by its own --help
     (digest,) = database.execute("select image_digest from published_cell").fetchone()
     assert digest == local_api.inspect_image(ENGINE)["Id"]
     assert of_campaign(local_api, mini) == []
@@ -145,6 +167,21 @@ def test_a_killed_demo_leaves_nothing_and_the_next_one_runs_two_arms_at_once(
     assert found == []
     assert TOKEN not in json.dumps([item["Labels"] for item in servers]) + output
     assert environment_of(benchgate_home, mini) == {"HF_TOKEN"}
+
+
+def test_ctrl_c_ends_the_demo_and_leaves_nothing(local_api: Any, mini: str, benchgate_home: Path) -> None:
+    run = demo(mini)
+    wait_for_servers(local_api, mini, run, 1)
+
+    os.killpg(run.pid, signal.SIGINT)  # what a terminal sends to all in the foreground
+    output, _ = run.communicate(timeout=120)
+
+    assert run.returncode == 130, output
+    assert output.rstrip().endswith("interrupted")
+    assert "benchgate housekeeping" in output  # what becomes of what was measured
+    assert "Traceback" not in output
+    assert of_campaign(local_api, mini) == []
+    assert what_is_left(local_api, mini, benchgate_home) == ([], set())  # its guard has gone, too
 
 
 def test_without_a_docker_engine_it_says_so_in_one_line(

@@ -22,33 +22,33 @@ __all__ = ["mini"]  # the fixture
 CONTAINERS = "benchgate.hosts.docker_containers"
 CLIENT = "benchgate.hosts.docker_client"
 CONTEXT = "benchgate.steps.context:CampaignRun"
-# step, function, before or after, which call of it in the step, and how the arm's cell ends
-MOMENTS: list[tuple[str, str, str, int, str]] = [
-    ("preflight", "", "before", 1, "not_run"),
-    ("preflight", f"{CONTAINERS}:create", "after", 1, "not_run"),
-    ("preflight", f"{CONTAINERS}:start", "after", 1, "not_run"),
-    ("preflight", f"{CONTAINERS}:remove", "before", 1, "not_run"),
-    ("start_server", f"{CONTAINERS}:create", "before", 1, "not_run"),
-    ("start_server", f"{CONTAINERS}:create", "after", 1, "not_run"),
-    ("start_server", f"{CONTAINERS}:start", "before", 1, "not_run"),
-    ("start_server", f"{CONTAINERS}:start", "after", 1, "not_run"),
-    ("start_server", "", "after", 1, "not_run"),
-    ("wait_ready", f"{CONTAINERS}:create", "after", 1, "not_run"),  # of the probe
-    ("wait_ready", f"{CONTAINERS}:start", "after", 1, "not_run"),
+# step, function, before or after its first call in the step, and how the arm's cell ends
+MOMENTS: list[tuple[str, str, str, str]] = [
+    ("preflight", "", "before", "not_run"),
+    ("preflight", f"{CONTAINERS}:create", "after", "not_run"),
+    ("preflight", f"{CONTAINERS}:start", "after", "not_run"),
+    ("preflight", f"{CONTAINERS}:remove", "before", "not_run"),
+    ("start_server", f"{CONTAINERS}:create", "before", "not_run"),
+    ("start_server", f"{CONTAINERS}:create", "after", "not_run"),
+    ("start_server", f"{CONTAINERS}:start", "before", "not_run"),
+    ("start_server", f"{CONTAINERS}:start", "after", "not_run"),
+    ("start_server", "", "after", "not_run"),
+    ("wait_ready", f"{CONTAINERS}:create", "after", "not_run"),  # of the probe
+    ("wait_ready", f"{CONTAINERS}:start", "after", "not_run"),
     # from here on the server was up: what the gates say of it is why its cell is not published
-    ("wait_ready", "", "after", 1, "unpublishable"),
-    ("prove_kernel", "", "before", 1, "unpublishable"),
-    ("needle_check", "benchgate.hosts.docker:DockerHost.http_post", "after", 1, "unpublishable"),
-    ("measure", f"{CONTAINERS}:create", "before", 1, "failed"),
-    ("measure", f"{CONTAINERS}:create", "after", 1, "failed"),
-    ("measure", f"{CONTAINERS}:start", "after", 1, "failed"),
-    ("measure", f"{CLIENT}:fetch_output", "before", 1, "failed"),
-    ("measure", f"{CLIENT}:fetch_output", "after", 1, "failed"),
-    ("measure", f"{CONTEXT}.save_cell", "before", 1, "failed"),
-    ("measure", "", "after", 1, "published"),
-    ("stop_server", "", "before", 1, "published"),
-    ("stop_server", f"{CONTAINERS}:remove", "before", 1, "published"),
-    ("stop_server", "", "after", 1, "published"),
+    ("wait_ready", "", "after", "unpublishable"),
+    ("prove_kernel", "", "before", "unpublishable"),
+    ("needle_check", "benchgate.hosts.docker:DockerHost.http_post", "after", "unpublishable"),
+    ("measure", f"{CONTAINERS}:create", "before", "failed"),
+    ("measure", f"{CONTAINERS}:create", "after", "failed"),
+    ("measure", f"{CONTAINERS}:start", "after", "failed"),
+    ("measure", f"{CLIENT}:fetch_output", "before", "failed"),
+    ("measure", f"{CLIENT}:fetch_output", "after", "failed"),
+    ("measure", f"{CONTEXT}.save_cell", "before", "failed"),
+    ("measure", "", "after", "published"),
+    ("stop_server", "", "before", "published"),
+    ("stop_server", f"{CONTAINERS}:remove", "before", "published"),
+    ("stop_server", "", "after", "published"),
 ]
 EVERY = 1 if os.environ.get("BENCHGATE_KILL_EVERYWHERE") == "1" else 4
 
@@ -63,7 +63,7 @@ def test_the_ledger_is_whole_whatever_task_is_killed_when(
     campaign["arms"] = {name: {"placement": f"{mini}/{'ab'[number % 2]}"} for number, name in enumerate(arms)}
     campaign["workloads"]["chat"]["requests"] = 5
     file.write_text(json.dumps(campaign))
-    monkeypatch.setenv("BENCHGATE_TEST_KILLS", json.dumps({name: moment[:4] for name, moment in moments.items()}))
+    monkeypatch.setenv("BENCHGATE_TEST_KILLS", json.dumps({name: moment[:3] for name, moment in moments.items()}))
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).with_name("killing")))
 
     run = demo(mini)
@@ -73,7 +73,7 @@ def test_the_ledger_is_whole_whatever_task_is_killed_when(
     database = sqlite3.connect(benchgate_home / "warehouse.db")
     rows = database.execute("select arm, end_state, reason from cell order by arm").fetchall()
     assert {arm: state for arm, state, _ in rows} == {
-        **{name: moment[4] for name, moment in moments.items()},
+        **{name: moment[3] for name, moment in moments.items()},
         "lives-a": "published",
         "lives-b": "published",
     }

@@ -1,7 +1,7 @@
 """Imported at the start of every Python process of a test's Airflow: kills a task with SIGKILL at a chosen moment.
 
-``BENCHGATE_TEST_KILLS`` maps an arm to ``[step, function, when, occurrence]``: in that step, before or after that call
-of ``module:function``; with an empty function, as the step begins (before) or once it has done all its work (after).
+``BENCHGATE_TEST_KILLS`` maps an arm to ``[step, function, when]``: in that step, before or after the first call of
+``module:function``; with an empty function, as the step begins (before) or once it has done all its work (after).
 """
 
 import importlib
@@ -21,24 +21,19 @@ def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def at(place, when, occurrence):
-    """Wrap a function of the library, so that it is the end of this process."""
+def at(place, when):
+    """Wrap a function of the library, so that its first call is the end of this process."""
     name, _, function = place.partition(":")
     owner = importlib.import_module(name)
     while "." in function:
         first, _, function = function.partition(".")
         owner = getattr(owner, first)
-    real, calls = getattr(owner, function), [0]
+    real = getattr(owner, function)
 
     def doomed(*args, **kwargs):
-        calls[0] += 1
-        now = calls[0] == occurrence
-        if now and when == "before":
-            die()
-        result = real(*args, **kwargs)
-        if now:
-            die()
-        return result
+        if when == "after":
+            real(*args, **kwargs)
+        die()
 
     setattr(owner, function, doomed)
 
@@ -49,11 +44,11 @@ def arm(task_steps):
 
     def run(task, context):
         importlib.import_module("benchgate.hosts.docker_direct").INTERFACES = Path("/nowhere")  # ask through the probe
-        step, place, when, occurrence = KILLS.get((task.launch or "").partition("@")[0], (None, "", "", 0))
+        step, place, when = KILLS.get((task.launch or "").partition("@")[0], (None, "", ""))
         if step != task.step:
             return real(task, context)
         if place:
-            at(place, when, occurrence)
+            at(place, when)
         elif when == "before":
             die()
         result = real(task, context)
