@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import subprocess
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 from benchgate.hosts.docker_connections import EngineConnection
 from benchgate.hosts.docker_engine import DockerEngine
 from images import build as images
+from tests.production import night as nights
 from tests.production.stack import PROJECT, ROOT, Stack, campaign
 from tests.support import base_image
 from tests.support.docker_engine import SecondEngine, second_engine
@@ -70,7 +72,9 @@ def stack(gpu_host: SecondEngine, tmp_path_factory: pytest.TempPathFactory) -> I
         if parent.is_relative_to(tmp_path_factory.getbasetemp()):
             parent.chmod(0o755)
     clone = site / "clone"
-    subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
+    # from a copy, so that what is committed here meanwhile is no upgrade
+    subprocess.run(["git", "clone", "-q", "--bare", str(ROOT), str(site / "origin.git")], check=True)
+    subprocess.run(["git", "clone", "-q", str(site / "origin.git"), str(clone)], check=True)
     base = subprocess.run([ROOT / ".ci/stand-ins/build"], check=True, stdout=subprocess.PIPE, text=True).stdout.split()[
         -1
     ]
@@ -111,3 +115,16 @@ def add_campaign(stack: Stack) -> Callable[..., str]:
         return name
 
     return add
+
+
+@pytest.fixture
+def night(stack: Stack, far: DockerEngine, add_campaign: Callable[..., str]) -> Iterator[nights.Night]:
+    """A campaign of this test alone."""
+    name = add_campaign(
+        f"fault-{uuid.uuid4().hex[:6]}",
+        {arm: {"placement": f"gpu-a/p{number}", "args": {"itl-ms": 80}} for number, arm in enumerate(nights.ARMS)},
+        repeats=2,
+        workloads={"chat": nights.WORKLOAD},
+    )
+    yield nights.Night(stack, far, name)
+    (stack.site / "campaigns" / f"{name}.yaml").unlink()

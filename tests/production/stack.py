@@ -18,10 +18,18 @@ from benchgate.airflow import make_env
 from benchgate.hosts import docker_containers
 from benchgate.hosts.docker_engine import DockerEngine
 from benchgate.spec.hosts import TlsFiles
+from tests.production.clocks import CENTER, SITE, Clocks
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = "benchgate-production-test"
 OVER = ("success", "failed")
+AIRFLOW = ("airflow-apiserver", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer", "airflow-worker")
+PASSWORD_OF = {
+    "benchgate_reader": "BENCHGATE_READER_PASSWORD",
+    "benchgate": "WAREHOUSE_DB_PASSWORD",
+    "airflow": "AIRFLOW_DB_PASSWORD",
+}
+CENTRAL = (*AIRFLOW, "postgres", "redis")  # the services of the shipped file that go on running
 
 
 def wait_until(what: str, check: Callable[[], Any], *, timeout_s: float, every_s: float = 2.0) -> Any:
@@ -47,6 +55,9 @@ class Stack:
     port: int
     site: Path  # what is written for the test beside the clone: hosts.yaml, campaigns, TLS files, the model
     settings: dict[str, str] = field(default_factory=dict)
+    clocks: Clocks = field(init=False)
+    admin_password: str = ""
+    _token: str | None = None
 
     def prepare(self, base: str, tls: TlsFiles, hosts: dict[str, Any]) -> None:
         """Write what an operator writes: .env, the inventory, the TLS files, and a worker for a site of its own."""
@@ -82,39 +93,56 @@ class Stack:
             "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL=5\nAIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL=5\n"
             "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL=5\n"
         )
+        self.admin_password = json.loads((self.folder / ".env.passwords.json").read_text())["admin"]
         self.override()
 
-    def override(self, **worker: Any) -> None:
-        """A worker for the queue of site-a beside the shipped services; ``worker`` changes it."""
-        model = f"{self.site / 'model'}:/models:ro"
-        site_worker = {
+    def override(self) -> None:
+        """A worker for the queue of site-a beside the shipped services, and clocks that can be set."""
+        self.clocks = Clocks(self.site / "clocks")
+        services = {name: self.clocks.service(CENTER) for name in CENTRAL}
+        services["airflow-worker"]["environment"]["AIRFLOW__CELERY__WORKER_CONCURRENCY"] = "2"
+        site = self.clocks.service(SITE)
+        services["site-worker"] = {
             "extends": {"file": "docker-compose.yaml", "service": "airflow-worker"},
             "command": ["celery", "worker", "--queues", "site-a"],
-            "environment": worker.get("environment", {}),
-            "volumes": [model, *worker.get("volumes", [])],
-        }
-        services = {
-            "site-worker": site_worker,
-            "airflow-worker": {"environment": {"AIRFLOW__CELERY__WORKER_CONCURRENCY": "2"}},
+            "environment": site["environment"],
+            "volumes": [f"{self.site / 'model'}:/models:ro", *site["volumes"]],
         }
         # what a test fills until nothing fits any more is memory, and little of it
         small = {"type": "tmpfs", "device": "tmpfs", "o": "size=200m,uid=50000,gid=0,mode=2775"}
         volumes = {"benchgate": {"driver_opts": small}}
         (self.folder / "compose.site.yaml").write_text(json.dumps({"services": services, "volumes": volumes}))
 
+    def change(self, name: str, value: str) -> None:
+        """Give a setting of .env another value."""
+        file = self.folder / ".env"
+        file.write_text(file.read_text().replace(f"{name}={self.settings[name]}\n", f"{name}={value}\n"))
+        self.settings[name] = value
+
+    def compose_command(self) -> list[str]:
+        """``docker compose`` with the project and the files of the tests."""
+        command = os.environ.get("BENCHGATE_COMPOSE", "docker compose").split()
+        return [*command, "-f", "docker-compose.yaml", "-f", "compose.site.yaml", "-p", PROJECT]
+
+    def environment(self) -> dict[str, str]:
+        """Without settings of this machine that would win over those of .env."""
+        return {name: value for name, value in os.environ.items() if not name.startswith(("BENCHGATE_", "AIRFLOW"))}
+
     def compose(self, *arguments: str, check: bool = True, timeout_s: float = 900) -> subprocess.CompletedProcess[str]:
         """``docker compose ARGUMENTS`` in the clone."""
-        command = os.environ.get("BENCHGATE_COMPOSE", "docker compose").split()
-        files = ["-f", "docker-compose.yaml", "-f", "compose.site.yaml", "-p", PROJECT]
-        env = {name: value for name, value in os.environ.items() if not name.startswith(("BENCHGATE_", "AIRFLOW"))}
         done = subprocess.run(
-            [*command, *files, *arguments],
-            cwd=self.folder, env=env, capture_output=True, text=True, timeout=timeout_s, check=False,
+            [*self.compose_command(), *arguments],
+            cwd=self.folder, env=self.environment(), capture_output=True, text=True, timeout=timeout_s, check=False,
         )  # fmt: skip
         if check and done.returncode != 0:
             shown = " ".join(argument for argument in arguments if "PASSWORD" not in argument)
             raise AssertionError(f"docker compose {shown}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
         return done
+
+    def set_clock(self, machine: str, hours: float) -> None:
+        """Set the clock of the machine of these services, or of the site."""
+        self.clocks.set(machine, hours)
+        self._token = None  # one of another time may not hold
 
     def container(self, service: str) -> str:
         """The id of a service's container."""
@@ -137,19 +165,32 @@ class Stack:
             error.msg = f"{error.msg}: {error.read()[:500]!r}"
             raise
 
+    def log_in(self, user: str, password: str) -> str:
+        """A JWT of the auth manager."""
+        return str(self.call("POST", "/auth/token", {"username": user, "password": password})["access_token"])
+
     def token(self) -> str:
-        """A JWT of the auth manager, for the first user."""
-        password = json.loads((self.folder / ".env.passwords.json").read_text())["admin"]
-        return str(self.call("POST", "/auth/token", {"username": "admin", "password": password})["access_token"])
+        """A JWT of the first user."""
+        if self._token is None:
+            self._token = self.log_in("admin", self.admin_password)
+        return self._token
+
+    def page(self, path: str) -> Any:
+        """What a page of ours says, as JSON, to that user."""
+        return self.call("GET", path, token=self.token())
 
     def api(self, method: str, path: str, body: object = None) -> Any:
-        """A call as that user."""
+        """A call of Airflow's API as that user."""
         return self.call(method, f"/api/v2{path}", body, token=self.token())
 
     def trigger(self, dag: str, run_id: str) -> None:
         """Wait until the DAG is there, then start a run of it."""
-        wait_until(f"DAG {dag}", lambda: self._unpaused(dag), timeout_s=180)
+        self.wait_for_dag(dag)
         self.api("POST", f"/dags/{dag}/dagRuns", {"logical_date": None, "dag_run_id": run_id, "conf": {}})
+
+    def wait_for_dag(self, dag: str) -> None:
+        """Wait until the DAG of a new campaign file is there."""
+        wait_until(f"DAG {dag}", lambda: self._unpaused(dag), timeout_s=180)
 
     def _unpaused(self, dag: str) -> bool:
         return self.api("PATCH", f"/dags/{dag}?update_mask=is_paused", {"is_paused": False})["is_paused"] is False
@@ -174,12 +215,12 @@ class Stack:
         )
 
     # --- the warehouse
-    def rows(self, query: str, *, role: str = "benchgate_reader") -> list[list[str]]:
-        """Rows of the warehouse as a role sees them, with its password over the network; every value as text."""
-        secret = {"benchgate_reader": "BENCHGATE_READER_PASSWORD", "benchgate": "WAREHOUSE_DB_PASSWORD"}[role]
+    def rows(self, query: str, *, role: str = "benchgate_reader", database: str = "benchgate") -> list[list[str]]:
+        """Rows of a database as a role sees them, with its password over the network; every value as text."""
+        secret = PASSWORD_OF[role]
         done = self.compose(
             "exec", "-T", "-e", f"PGPASSWORD={self.settings[secret]}", "postgres",
-            "psql", "-h", "postgres", "-U", role, "-d", "benchgate", "-XAt", "-F", "\t",
+            "psql", "-h", "postgres", "-U", role, "-d", database, "-XAt", "-F", "\t",
             "-v", "ON_ERROR_STOP=1", "-c", query,
         )  # fmt: skip
         return [line.split("\t") for line in done.stdout.splitlines()]

@@ -7,19 +7,23 @@ import socket
 import subprocess
 import urllib.error
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from benchgate import names
 from benchgate.hosts.docker_engine import DockerEngine
 from tests.production.conftest import ARMS
-from tests.production.stack import Stack, left_behind
+from tests.production.leases import servers_of
+from tests.production.stack import CENTRAL, Stack, left_behind
+from tests.support.docker_engine import SecondEngine
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(1800)]
-AIRFLOW = ["airflow-apiserver", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer", "airflow-worker"]
-SERVICES = [*AIRFLOW, "site-worker", "postgres", "redis"]
+SERVICES = [*CENTRAL, "site-worker"]
 
 
-def inspect(stack: Stack, service: str) -> dict[str, object]:
+def inspect(stack: Stack, service: str) -> dict[str, Any]:
     out = subprocess.run(["docker", "inspect", stack.container(service)], capture_output=True, text=True, check=True)
     return dict(json.loads(out.stdout)[0])
 
@@ -51,7 +55,7 @@ def test_the_root_file_system_cannot_be_written(stack: Stack) -> None:
 
 def test_no_secret_stands_in_a_log_or_a_command_line(stack: Stack) -> None:
     secrets = [value for name, value in stack.settings.items() if name.endswith(("PASSWORD", "_KEY", "_SECRET"))]
-    secrets.append(json.loads((stack.folder / ".env.passwords.json").read_text())["admin"])
+    secrets.append(stack.admin_password)
 
     said = stack.compose("logs", "--no-color").stdout + stack.compose("top").stdout
 
@@ -63,13 +67,12 @@ def test_no_secret_stands_in_a_log_or_a_command_line(stack: Stack) -> None:
     "name", ["AIRFLOW_JWT_SECRET", "REDIS_PASSWORD", "POSTGRES_PASSWORD", "BENCHGATE_READER_PASSWORD"]
 )
 def test_an_unset_secret_refuses_to_start(stack: Stack, name: str) -> None:
-    env = stack.folder / ".env"
-    before = env.read_text()
-    env.write_text(before.replace(f"{name}={stack.settings[name]}", f"{name}="))
+    before = stack.settings[name]
+    stack.change(name, "")
     try:
         done = stack.compose("config", "-q", check=False)
     finally:
-        env.write_text(before)
+        stack.change(name, before)
 
     assert done.returncode != 0
     assert name in done.stderr
@@ -98,27 +101,38 @@ def test_a_campaign_started_over_rest_is_read_by_the_reader(
     stack.trigger(name, "night-1")
     state = stack.finished(name, "night-1")
 
-    published = stack.rows(f"select arm, count(*) from published_cell where campaign = '{name}' group by 1 order by 1")
-    assert (state, published) == ("success", [["a", "1"], ["b", "1"]]), stack.tasks(name, "night-1")
+    published = stack.rows(
+        "select arm, completed, errors, needles_found, decode_tok_s > 0, ttft_p50_ms > 0, "
+        "(select count(*) from request where cell_id = c.cell_id and phase = 'measured') "
+        f"from published_cell c where campaign = '{name}' order by arm"
+    )
+    told = stack.page(f"/benchgate/api/run/{name}/night-1")
+    assert state == "success", stack.tasks(name, "night-1")
+    assert published == [[arm, "6", "0", "1", "t", "t", "6"] for arm in ("a", "b")]
+    assert told["head"]["state"] == "success"
     assert left_behind(far) == []
     with pytest.raises(AssertionError, match="permission denied"):
         stack.rows("delete from cell")
 
 
 def test_twenty_arms_run_at_once_each_on_its_own_lease(
-    stack: Stack, add_campaign: Callable[..., str], far: DockerEngine
+    stack: Stack, add_campaign: Callable[..., str], far: DockerEngine, gpu_host: SecondEngine, tmp_path: Path
 ) -> None:
     arms = {f"arm-{number}": {"placement": f"gpu-a/p{number}"} for number in range(ARMS)}
     name = add_campaign("twenty", arms)
-    most = 0
 
-    stack.trigger(name, "night-1")
-    while (state := stack.state(name, "night-1")) not in ("success", "failed"):
-        most = max(most, len([item for item in left_behind(far) if "client" not in item and "helper" not in item]))
+    with servers_of(gpu_host.unix_url, tmp_path) as servers:
+        stack.trigger(name, "night-1")
+        state = stack.finished(name, "night-1", timeout_s=1600)
+
     cells = stack.rows(
-        f"select end_state, count(*), count(distinct arm) from cell where run like '{name}.%' group by 1"
+        "select end_state, count(*), count(distinct arm), count(distinct placement), sum(completed), "
+        "(select count(*) from request join cell using (cell_id) join campaign_run r using (run_id) "
+        f"where campaign = '{name}' and phase = 'measured') "
+        f"from cell join campaign_run using (run_id) where campaign = '{name}' group by 1"
     )
-
-    assert (state, cells) == ("success", [["published", str(ARMS), str(ARMS)]]), stack.tasks(name, "night-1")
-    assert most > 1, "no two servers were up at the same time"
+    all_of_them = [str(ARMS)] * 3
+    assert (state, cells) == ("success", [["published", *all_of_them, str(6 * ARMS), str(6 * ARMS)]])
+    assert servers.started == {names.lease_name("gpu-a", f"p{number}"): 1 for number in range(ARMS)}
+    assert servers.most == ARMS
     assert left_behind(far) == []
