@@ -22,7 +22,8 @@ def _text(value: object) -> str:
     return f"{value:.7g}" if isinstance(value, float) else str(value)
 
 
-def _save(folder: Path, name: str, rows: Sequence[Mapping[str, object]]) -> None:
+def save(folder: Path, name: str, rows: Sequence[Mapping[str, object]]) -> None:
+    """Write rows as ``NAME.csv``."""
     with (folder / f"{name}.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
@@ -177,12 +178,12 @@ def pack(out: Path, runs: Sequence[Path], url: str | None) -> None:
     """Write the tables of some runs; those that only the warehouse has are left alone without one."""
     out.mkdir(parents=True, exist_ok=True)
     parts = [_cells(run) for run in runs]
-    _save(out, "cells", [row for cells, _ in parts for row in cells])
-    _save(out, "stalls", [row for _, found in parts for row in found])
-    _save(out, "launches", [row for run in runs for row in _launches(run)])
+    save(out, "cells", [row for cells, _ in parts for row in cells])
+    save(out, "stalls", [row for _, found in parts for row in found])
+    save(out, "launches", [row for run in runs for row in _launches(run)])
     if url:
-        _save(out, "comparisons", _from_warehouse(url, _COMPARISONS))
-        _save(out, "other_client", _from_warehouse(url, _OTHER_CLIENT))
+        save(out, "comparisons", _from_warehouse(url, _COMPARISONS))
+        save(out, "other_client", _from_warehouse(url, _OTHER_CLIENT))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -55,18 +55,16 @@ def launch_noise(seen: Iterable[tuple[str, int, float | None]]) -> LaunchNoise:
 def with_launches_of_few_nights(estimate: Estimate, noise: LaunchNoise, launches: tuple[int, int]) -> Estimate:
     """The estimate with the variance between launches added; ``launches`` of each arm stand behind it.
 
-    Degrees of freedom of the sum by Welch and Satterthwaite.
+    Degrees of freedom of the sum by Welch and Satterthwaite. Where these make up for the noise, the estimate stays:
+    more noise is no reason for a narrower interval.
     """
     own = estimate.standard_error**2
     added = noise.variance * (1 / launches[0] + 1 / launches[1])
     total = own + added
     freedom = total**2 / (own**2 / estimate.degrees_of_freedom + added**2 / noise.degrees_of_freedom)
-    return replace(
-        estimate,
-        standard_error=math.sqrt(total),
-        degrees_of_freedom=freedom,
-        method=f"{estimate.method}; launches taken to differ by {100 * math.sqrt(noise.variance):.1f} %",
-    )
+    method = f"{estimate.method}; launches taken to differ by {100 * math.sqrt(noise.variance):.1f} %"
+    widened = replace(estimate, standard_error=math.sqrt(total), degrees_of_freedom=freedom, method=method)
+    return widened if widened.half_width >= estimate.half_width else replace(estimate, method=method)
 
 
 def with_nights(estimate: Estimate, nights: NightNoise, launches: tuple[int, int]) -> Estimate:

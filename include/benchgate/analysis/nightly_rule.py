@@ -105,11 +105,14 @@ def step(
     *,
     assumed_noise: float,
     correlation: float,
+    odd_nights: float,
     spread: float | None,
     worse: int,
 ) -> Step:
-    """Test ``newest`` nights against those ``before``; ``correlation`` is what neighbouring nights share at least.
+    """Test ``newest`` nights against those ``before``.
 
+    ``correlation`` is what neighbouring nights share at least. ``odd_nights`` is the share of nights that are far off
+    and mean nothing: so many in a row come by chance, too.
     ``spread`` is the standard error of a newest night from its own repeats; it counts when it is larger than the
     noise between nights. ``worse`` is the sign of a change for the worse.
     """
@@ -122,6 +125,7 @@ def step(
     after = float(np.mean(newest))
     effect = after - baseline.mean
     one_sided = float(special.stdtr(freedom, -abs(effect) / error)) if error > 0 else (0.0 if effect else 0.5)
+    by_chance = odd_nights ** min(length, len(before))  # on either side
     direction_share = WORSE_SHARE if effect * worse > 0 else 1.0 - WORSE_SHARE
     return Step(
         length=length,
@@ -130,7 +134,7 @@ def step(
         degrees_of_freedom=freedom,
         before=baseline.mean,
         after=after,
-        p_value=min(1.0, one_sided / (SHARES[length] * direction_share)),
+        p_value=max(min(1.0, one_sided / (SHARES[length] * direction_share)), by_chance),
         persistent=length >= 2
         and _persistent([value - baseline.mean for value in newest], effect)
         and (len(before) >= FEW_NIGHTS or _persistent([after - value for value in before], effect)),

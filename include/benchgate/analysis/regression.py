@@ -149,6 +149,7 @@ def _steps(
             values[first:],
             assumed_noise=rules.assumed_noise,
             correlation=rules.correlation,
+            odd_nights=rules.odd_nights,
             spread=max(spreads) if spreads else None,
             worse=_worse(measure),
         )
@@ -188,7 +189,7 @@ def _decide(
     lasting = best.persistent and (explained or first - start > 1)
     if best.p_value <= NIGHTLY_LEVEL and (lasting or (best.length == 1 and changes)):
         return event
-    if first - start < FEW_NIGHTS and _plainly(nights, values, start, rules) and explained:
+    if explained and first - start < FEW_NIGHTS and _plainly(nights, values, start, rules):
         return replace(event, method="plain rule of the first nights", p_value=min(best.p_value, NIGHTLY_LEVEL))
     if best.p_value <= NIGHTLY_LEVEL:
         doubt = _doubt(best, first - start)
@@ -258,7 +259,9 @@ def _no_change(
 
 
 def _plainly(nights: Sequence[Night], values: Sequence[float], start: int, rules: Rules) -> bool:
-    """First nights: the newest differs from the mean of those before by more than single runs do."""
+    """First nights: the newest differs from the mean of those before by more than single runs do, odd ones included."""
+    if rules.odd_nights > NIGHTLY_LEVEL:
+        return False
     before = values[start:-1]
     change = abs(values[-1] - sum(before) / len(before))
     scatter = max(before) - min(before)

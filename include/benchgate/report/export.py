@@ -40,6 +40,15 @@ _LAUNCH_COLUMNS = (
     "environment_names",
 )
 _MACHINE_COLUMNS = ("gpu_model", "gpu_count", "driver", "cpu_model", "cpu_count", "memory_gib")
+# every column of an export, in order; a run without any row has them as well
+EXPORTED: dict[str, sa.Column[Any]] = {
+    "run": t.campaign_run.c.run,
+    "campaign": t.campaign_run.c.campaign,
+    "run_started_at": t.campaign_run.c.started_at,
+    **{column.name: column for column in t.cell.c if not column.name.endswith("_id")},
+    **{name: t.launch.c[name] for name in _LAUNCH_COLUMNS},
+    **{name: t.host_snapshot.c[name] for name in _MACHINE_COLUMNS},
+}
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -51,21 +60,14 @@ def read_rows(run: str, url: str | None = None, *, published_only: bool = False)
     Raises:
         WarehouseError: no such run, or no usable warehouse.
     """
-    engine = open_warehouse(url)
     cell, launch, machine, runs = t.cell, t.launch, t.host_snapshot, t.campaign_run
+    engine = open_warehouse(url)
     try:
         with reading(engine) as connection:
             require_current(connection, shown(engine.url))
             facts = read_run(connection, run)
             query = (
-                sa.select(
-                    runs.c.run,
-                    runs.c.campaign,
-                    runs.c.started_at.label("run_started_at"),
-                    *(column for column in cell.c if not column.name.endswith("_id")),
-                    *(launch.c[name] for name in _LAUNCH_COLUMNS),
-                    *(machine.c[name] for name in _MACHINE_COLUMNS),
-                )
+                sa.select(*(column.label(name) for name, column in EXPORTED.items()))
                 .select_from(cell)
                 .join(runs, runs.c.run_id == cell.c.run_id)
                 .join(launch, launch.c.launch_id == cell.c.launch_id)
@@ -89,10 +91,9 @@ def _plain(name: str, value: Any) -> Any:
 def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """CSV with a header; unknown is empty. A text that a spreadsheet would run as a formula gets a leading ``'``."""
     out = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(out, fieldnames=list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({name: _safe(value) for name, value in row.items()} for row in rows)
+    writer = csv.DictWriter(out, fieldnames=list(EXPORTED), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _safe(value) for name, value in row.items()} for row in rows)
     return out.getvalue()
 
 
@@ -101,14 +102,11 @@ def _safe(value: Any) -> Any:
 
 
 def to_parquet(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Parquet with the warehouse's own types, so that a column without a known value keeps its type."""
+    """Parquet with the warehouse's own types, so that a column without a known value keeps its type; times are text."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    names = list(rows[0]) if rows else []
-    tables = (t.cell, t.launch, t.host_snapshot)
-    kinds = {name: next((table.c[name].type for table in tables if name in table.c), None) for name in names}
-    schema = pa.schema([(name, _arrow(kinds[name])) for name in names])
+    schema = pa.schema([(name, _arrow(column.type)) for name, column in EXPORTED.items()])
     pq.write_table(pa.Table.from_pylist([dict(row) for row in rows], schema=schema), path)
 
 

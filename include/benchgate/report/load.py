@@ -205,7 +205,7 @@ def _seeds(connection: Connection, run_id: int) -> Iterable[SeedRow]:
     table = t.seed
     query = sa.select(table).where(table.c.run_id == run_id).order_by(table.c.host, table.c.kind, table.c.name)
     for row in connection.execute(query).mappings():
-        yield SeedRow(row["host"], row["kind"], row["name"], row["digest"], row["source"])
+        yield SeedRow(row["host"], row["kind"], row["name"], row["digest"], row["source"], row["path"])
 
 
 def _sources(connection: Connection, wanted: tuple[str, ...]) -> Iterable[Source]:

@@ -131,6 +131,7 @@ class SeedRow:
     name: str
     digest: str | None
     source: str
+    path: str | None = None  # where the host has it
 
 
 @dataclass(frozen=True)

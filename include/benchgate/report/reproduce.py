@@ -22,17 +22,26 @@ def to_reproduce(report: RunReport, client_commands: Mapping[str, Sequence[str]]
         f"Measured with Benchgate {header.benchgate_version} on {header.started_at}.",
         "## All of it",
         "Save the campaign file below and run it; the hosts file must name the same placements.",
-        _fence("sh", "python -m benchgate run campaign.yaml"),
+        _fence("sh", shell(["python", "-m", "benchgate", "run", "campaign.yaml", *_image(report)])),
         _fence("yaml", header.campaign_yaml.rstrip("\n")) if header.campaign_yaml else "(imported: no campaign file)",
         "## What was in place",
         _seeds(report),
         "## Servers",
+        "Paths are those of the hosts that ran it. `PORT` is any free port.",
         *(_launch(launch) for launch in report.launches),
         "## Load",
-        "`SERVER` is the address at which the server of the launch answers.",
+        "`SERVER` is the address at which the server of the launch answers, such as `127.0.0.1:8000`; `--output DIR` "
+        "keeps the results.",
         *_cells(report, client_commands),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _image(report: RunReport) -> list[str]:
+    """The image by its digest, where all launches ran one: a tag is another image tomorrow."""
+    digests = {launch.image_digest for launch in report.launches if launch.image}
+    [digest] = digests if len(digests) == 1 else [None]
+    return ["--image", digest] if digest and "@" in digest else []
 
 
 def _fence(language: str, text: str) -> str:
@@ -62,9 +71,16 @@ def _launch(launch: LaunchRow) -> str:
     text = f"### {escape_markdown(launch.launch)}\n\n" + "\n".join(f"- {escape_markdown(fact)}" for fact in facts)
     if launch.environment_names:
         text += f"\n- environment: {escape_markdown(', '.join(launch.environment_names))}"
-    if not launch.command:
+    words = [word.replace("{port}", "PORT") for word in launch.command]
+    if launch.image is not None:
+        place = f"{launch.host}/{launch.placement}"
+        by_hand = ["python", "-m", "benchgate", "command", "campaign.yaml", "--arm", launch.arm, "--placement", place]
+        text += f"\n\nThe `docker run` with the paths of its host:\n\n{_fence('sh', shell(by_hand))}"
+    if not words:
         return f"{text}\n\nIts command is not known: {escape_markdown(launch.failure_reason or launch.end_state)}."
-    return f"{text}\n\n{_fence('sh', shell(launch.command))}"
+    if launch.image is not None:
+        return f"{text}\n\nWhat ran in the container:\n\n{_fence('text', shell(words))}"
+    return f"{text}\n\n{_fence('sh', shell(words))}"
 
 
 def shell(words: Sequence[str]) -> str:

@@ -99,15 +99,17 @@ def client_commands(made: RunReport) -> Mapping[str, Sequence[str]]:
         spec = campaign_of(made.header.campaign_yaml)
     except SpecError:
         return {}
-    return {row.cell: _arguments(spec, row) for row in made.ledger if row.workload in spec.workloads}
+    files = {seed.name: seed.path for seed in made.seeds if seed.kind == "dataset" and seed.path}
+    return {row.cell: _arguments(spec, row, files) for row in made.ledger if row.workload in spec.workloads}
 
 
-def _arguments(spec: CampaignSpec, row: LedgerRow) -> list[str]:
+def _arguments(spec: CampaignSpec, row: LedgerRow, files: Mapping[str, str]) -> list[str]:
     from benchgate.names import launch_key
     from benchgate.records import PlannedCell
 
     workload = spec.workloads[row.workload]
-    model = spec.model_of(row.arm).id if row.arm in spec.arms else spec.model.id
+    known = row.arm in spec.arms
+    model, gates = (spec.model_of(row.arm), spec.gates_of(row.arm)) if known else (spec.model, spec.gates)
     cell = PlannedCell(
         cell=row.cell,
         launch=launch_key(row.arm, row.host, row.placement),
@@ -119,5 +121,14 @@ def _arguments(spec: CampaignSpec, row: LedgerRow) -> list[str]:
         request_rate=row.request_rate,
         repeat=row.repeat,
     )
-    args = bench_args(workload, cell, base_url="http://SERVER", model=model, dataset=workload.dataset)
-    return args[: args.index("--progress")]
+    args = bench_args(
+        workload,
+        cell,
+        base_url="http://SERVER",
+        model=model.id,
+        dataset=files.get(workload.dataset, workload.dataset),
+        tokenizer=model.tokenizer,
+    )
+    args = args[: args.index("--progress")]
+    args += ["--max-tokens-per-event", f"{gates.max_tokens_per_event:g}"]
+    return [*args, "--min-latency-samples", str(gates.min_latency_samples)]

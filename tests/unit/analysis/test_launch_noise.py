@@ -86,7 +86,7 @@ def test_nights_that_are_known_are_used_instead_and_only_ever_widen() -> None:
 
 
 def test_the_assumption_is_added_for_each_launch_behind_an_arm() -> None:
-    estimate = difference([0.0, 0.1, 0.2], [0.3, 0.4, 0.5])
+    estimate = difference([0.0, 0.01, 0.02], [0.3, 0.31, 0.32])
     assert estimate is not None
 
     wider = with_launches_of_few_nights(estimate, LaunchNoise(0.02**2, 8), (1, 2))
@@ -115,3 +115,14 @@ def test_error_rates_and_facts_of_a_launch_need_no_assumption() -> None:
 
     assert found.verdict == "more errors"
     assert "launches" not in (found.method or "")
+
+
+def test_assumed_noise_never_makes_an_interval_narrower() -> None:
+    """Few repeats that scatter by 20 %: a little more noise of better known size would pass for knowledge."""
+    own = difference([0.0, 0.3], [0.2, 0.5])
+    assert own is not None
+
+    held = with_launches_of_few_nights(own, LaunchNoise(ASSUMED**2, 8.0), (1, 1))
+
+    assert held.half_width >= own.half_width
+    assert held.p_value >= own.p_value

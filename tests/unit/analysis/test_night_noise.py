@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchgate.analysis.family import judge_night
+from benchgate.analysis.findings import CALLED
 from benchgate.analysis.night_memory import correlation_of
 from benchgate.analysis.night_noise import RATIO, rules_of_night
 from benchgate.analysis.series import NightlySeries
@@ -86,3 +88,43 @@ def test_noise_that_grows_with_users_is_told_by_the_other_workloads_of_the_same_
 
     assert rules[1].assumed_noise == RATIO.assumed_noise
     assert rules[64].assumed_noise > 0.06
+
+
+def spiky(rng: np.random.Generator, nights: int, share: float) -> list[NightlySeries]:
+    """Series of which a ``share`` of nights is half as high again."""
+    return [
+        series(noisy(rng, nights, noise=0.02) * np.exp(0.4 * (rng.random(nights) < share)), users=n)
+        for n in range(1, 21)
+    ]
+
+
+def test_odd_nights_are_counted_and_new_levels_are_not() -> None:
+    rng = np.random.default_rng(6)
+    stepped = []
+    for n in range(1, 6):
+        values = noisy(rng, 20, noise=0.02)
+        values[10:] *= 0.7
+        stepped.append(series(values, users=n))
+
+    assert 0.05 < rules_of_night(spiky(rng, 12, 0.1))[0].odd_nights < 0.12
+    assert rules_of_night([*stepped, *spiky(rng, 20, 0.0)])[0].odd_nights == 0.0
+
+
+@pytest.mark.parametrize("nights", [4, 6, 9, 14])
+def test_two_odd_nights_in_a_row_are_no_level_where_odd_nights_are_usual(nights: int) -> None:
+    rng = np.random.default_rng(nights)
+
+    alarms = sum(any(f.answer in CALLED for f in judge_night(spiky(rng, nights, 0.1))) for _ in range(30))
+
+    assert alarms <= 3
+
+
+def test_odd_nights_of_others_hide_a_regression_for_no_longer_than_they_last() -> None:
+    rng = np.random.default_rng(8)
+    values = noisy(rng, 20, noise=0.02)
+    values[14:] *= 0.85
+    others = spiky(rng, 20, 0.1)
+
+    found = judge_night([series(values, users=99), *others])
+
+    assert found[0].answer == "REGRESSED"

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,12 +14,14 @@ from benchgate.cli import main
 from benchgate.records import CellOutcome, EndState, GateResult
 from benchgate.report.export import read_rows, to_csv, to_parquet
 from benchgate.report.llmd import document
-from benchgate.report.reproduce import shell
-from benchgate.steps.reporting import load_sources_into_warehouse, nightly_message, report_run
+from benchgate.report.load import load_report
+from benchgate.report.model import SeedRow
+from benchgate.report.reproduce import shell, to_reproduce
+from benchgate.steps.reporting import client_commands, load_sources_into_warehouse, nightly_message, report_run
 from benchgate.warehouse.load import load_run
 from benchgate.warehouse.migrate import migrate
 from tests.support.demo_like import load_demo
-from tests.support.runs import campaign, ledger_of
+from tests.support.runs import campaign, launch_record, ledger_of
 from tests.support.warehouses import bundle
 from tests.unit.analysis.test_from_warehouse import load_night
 
@@ -76,6 +81,28 @@ def test_parquet_keeps_types_even_of_columns_without_a_value(url: str, tmp_path:
     assert str(table.schema.field("completed").type) == "int64"
 
 
+def test_a_run_that_published_nothing_is_exported_with_its_columns(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import pyarrow.parquet as pq
+
+    ledger = ledger_of(campaign(), "kernels.none")
+    refused = [CellOutcome(cell=c.cell, state=EndState.UNPUBLISHABLE, reason="no") for c in ledger.cells]
+    load_run(bundle("kernels.none", gates=GateResult(verdicts=[], quarantine=[], outcomes=refused)), url)
+    main(["report", RUN, "--format", "csv"])
+    header = capsys.readouterr().out.splitlines()[0]
+
+    assert main(["report", "kernels.none", "--format", "csv", "--published-only"]) == 0
+    assert capsys.readouterr().out == f"{header}\n"
+    file = tmp_path / "none.parquet"
+    assert main(["report", "kernels.none", "--format", "parquet", "--published-only", "--output", str(file)]) == 0
+    table = pq.read_table(file)
+    assert (table.num_rows, table.column_names) == (0, header.split(","))
+    assert main(["report", "kernels.none", "--format", "llm-d", "--output", str(tmp_path / "none")]) == 0
+    for form in ("text", "markdown", "html", "reproduce"):
+        assert main(["report", "kernels.none", "--format", form]) == 0
+
+
 def test_markdown_shows_the_comparison_and_what_was_refused(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     main(["report", RUN, "--format", "markdown"])
 
@@ -89,10 +116,55 @@ def test_reproduce_names_commands_digests_and_no_secret_values(url: str, capsys:
 
     text = capsys.readouterr().out
     assert "python -m benchgate run campaign.yaml" in text
+    # a container's arguments are no command: what is typed on its host is
+    assert "python -m benchgate command campaign.yaml \\\n  --arm marlin \\\n  --placement h200/quad-b\n" in text
     assert "--concurrency 8" in text
     assert "--prompt-tokens 8192" in text
     assert "a" * 64 in text
     assert "campaign: kernels" in text
+
+
+def test_reproduce_pins_the_image_by_its_digest_and_shows_what_ran_in_the_container(url: str) -> None:
+    digest = "vllm/vllm-openai@sha256:" + "c" * 64
+    launches = [
+        launch_record(one, image_digest=digest, command=["openai/gpt-oss-20b", "--port", "{port}"])
+        for one in ledger_of(campaign(), "kernels.pinned").launches
+    ]
+    load_run(bundle("kernels.pinned", launches=launches), url)
+    report = load_report("kernels.pinned", url)
+
+    text = to_reproduce(report, client_commands(report))
+
+    assert f"python -m benchgate run campaign.yaml \\\n  --image {digest}\n" in text
+    assert "```text\nopenai/gpt-oss-20b \\\n  --port PORT\n```" in text
+
+
+def test_every_command_of_reproduce_is_one_that_the_command_line_takes(
+    url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each block is read by its command's own parser; the load generator's are run by the integration tests."""
+    main(["report", RUN, "--format", "reproduce"])
+    blocks = re.findall(r"^```sh\n(.*?)^```", capsys.readouterr().out, re.DOTALL | re.MULTILINE)
+    taken = []
+    for name in ("run", "command", "bench"):
+        monkeypatch.setattr(f"benchgate.cli.{name}_command.run", lambda args: taken.append(args) or 0)
+
+    for block in blocks:
+        words = shlex.split(block.replace("\\\n", " "))
+        assert words[:3] == ["python", "-m", "benchgate"]
+        assert main(words[3:]) == 0
+
+    assert len(taken) == len(blocks) >= 5
+
+
+def test_reproduce_names_the_file_that_a_dataset_was(url: str) -> None:
+    seeds = [SeedRow("h200", "dataset", "sharegpt", None, "hub", "/seeds/ShareGPT.json")]
+    report = replace(load_report(RUN, url), seeds=tuple(seeds))
+
+    commands = client_commands(report)
+
+    chat = next(args for cell, args in commands.items() if "short-chat" in cell)
+    assert chat[chat.index("--dataset") + 1] == "/seeds/ShareGPT.json"
 
 
 def test_reproduce_says_which_cells_a_command_never_measured(
@@ -176,8 +248,6 @@ def test_gaps_between_events_of_many_tokens_are_not_exported_as_gaps_between_tok
 
 
 def test_a_shell_command_survives_any_argument() -> None:
-    import shlex
-
     words = ["vllm", "serve", "a b", "--flag", "it's $HOME", "--json", '{"a": 1}']
 
     assert shlex.split(shell(words).replace("\\\n", " ")) == words
