@@ -46,7 +46,9 @@ def _cell(document: Document) -> ImportedCell:
     config = document.section("input_config") or Document(document.path, {}, "input_config")
     endpoint = config.section("endpoint") or Document(document.path, {}, "input_config.endpoint")
     users, rate = _load(config)
-    completed = _single(document, "request_count") or 0
+    completed = _single(document, "request_count")
+    if completed is None and "request_latency" in document:  # of a run without a success neither is there
+        completed = _needed_single(document, "request_count")
     server_counts = endpoint.values.get("use_server_token_count")
     cancelled = document.values.get("was_cancelled")
     facts = Facts(
@@ -54,7 +56,7 @@ def _cell(document: Document) -> ImportedCell:
         client_version=document.text("aiperf_version"),
         metric_definition=NAME,
         started_at=document.moment("start_time", "%Y-%m-%dT%H:%M:%S.%f", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S.%f%z"),
-        completed=int(completed),
+        completed=int(completed or 0),
         errors=_errors(document),
         cut_off=None if records is None else sum(record.status == CUT_OFF for record in records),
         duration_s=_needed_single(document, "benchmark_duration"),

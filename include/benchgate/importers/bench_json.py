@@ -39,13 +39,14 @@ def request_rows(document: Document, *, chat: bool) -> list[RequestRecord] | Non
 
     Without ``start_times`` each row has a clock of its own, which begins when its request was sent.
     """
-    errors = document.items("errors")
-    if errors is None or "ttfts" not in document:
-        return None
+    errors = document.items("errors") or []
     count = len(errors)
-    ttft, lengths = document.column("ttfts", count), document.column("output_lens", count)
-    prompts, starts = document.column("input_lens", count), document.column("start_times", count)
-    whole, waits = document.column("latencies", count), document.column("queue_times", count)
+    ttft = document.column("ttfts", count) if errors else None
+    if ttft is None:
+        return None
+    prompts, lengths = document.column("input_lens", count), document.column("output_lens", count)
+    starts, waits = document.column("start_times", count), document.column("queue_times", count)
+    whole = document.column("latencies", count)
     gaps = _gaps(document, count)
     records = []
     for i, error in enumerate(errors):
@@ -57,11 +58,14 @@ def request_rows(document: Document, *, chat: bool) -> list[RequestRecord] | Non
         if error:
             record.status, record.error_message = kind_of(str(error)), short(str(error))
             continue
-        if not ttft or not ttft[i]:
+        record.prompt_tokens, record.completion_tokens = _count(prompts, i), _count(lengths, i)
+        first = ttft[i]
+        if first is None:
+            continue
+        if first == 0:
             record.status, record.error_message = "empty_completion", "no token of it was seen"
             continue
-        record.first_token_at = start + (ttft[i] or 0.0)
-        record.prompt_tokens, record.completion_tokens = _count(prompts, i), _count(lengths, i)
+        record.first_token_at = start + first
         if gaps is not None:
             record.itl_s, record.events = gaps[i], len(gaps[i]) + 1
             record.last_token_at = list(accumulate(gaps[i], initial=record.first_token_at))[-1]

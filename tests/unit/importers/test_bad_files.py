@@ -132,6 +132,7 @@ def test_a_folder_without_aiperf_export(tmp_path: Path) -> None:
             "end_time: lies before start_time",
         ),
         ("aiperf/profile_export_aiperf.json", lambda v: v.pop("benchmark_duration"), "benchmark_duration: is missing"),
+        ("aiperf/profile_export_aiperf.json", lambda v: v.pop("request_count"), "request_count: is missing"),
         (
             "aiperf/profile_export_aiperf.json",
             lambda v: v["time_to_first_token"].update(unit="s"),

@@ -255,3 +255,17 @@ def test_a_line_ends_at_its_line_feed_and_nowhere_else(tmp_path: Path) -> None:
     (cell,) = read_result(tmp_path).cells
     assert cell.requests is not None
     assert len(cell.requests) == 12
+
+
+@pytest.mark.parametrize("source", ["vllm/detailed.json", "sglang/detailed.jsonl"])
+def test_a_time_that_a_file_does_not_state_is_unknown_and_no_zero(source: str, tmp_path: Path) -> None:
+    target, stated = tmp_path / Path(source).name, json.loads((FILES / source).read_text())["ttfts"]
+
+    without = changed(source, target, ttfts=None)
+    one = changed(source, target, ttfts=[None, *stated[1:]])
+
+    assert without.requests is None
+    assert without.summary.completed == 9
+    assert one.requests is not None
+    assert (one.requests[0].status, one.requests[0].first_token_at) == (OK, None)
+    assert (one.summary.completed, one.summary.errors) == (9, 3)
