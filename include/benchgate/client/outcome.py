@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from benchgate.client.wire.answer import parse_json
+from benchgate.client.wire.delta import parse_json
 from benchgate.client.wire.exchange import Exchange
 from benchgate.client.wire.faults import classify, cut, error_in
 from benchgate.request_record import CUT_OFF, OK, RequestRecord

@@ -6,13 +6,13 @@ empty delta does not, nor does a tool call that only announces its name.
 
 from __future__ import annotations
 
-import json
 from array import array
 from typing import Any
 
 from orjson import JSONDecodeError, loads
 
 from benchgate.client.wire.alike import Alike
+from benchgate.client.wire.delta import chars_of, count_of, parse_json, text_of, tool_text
 from benchgate.client.wire.faults import error_in
 from benchgate.client.wire.sse import NamedEvent
 
@@ -22,68 +22,6 @@ _GAVE_UP = ("error", "abort", "aborted", "cancelled", "canceled", "timeout", "fa
 _TEXT_FIELDS = ("content", "refusal", "reasoning", "reasoning_content", "tool_calls", "function_call")
 _CHANNELS = ("content", "reasoning", "reasoning_content")
 _VISIBLE = ("content", "text")
-
-
-def parse_json(payload: bytes) -> Any:
-    """JSON of an event. Falls back to the slower reader for NaN, lone surrogates and broken UTF-8.
-
-    Raises:
-        ValueError: it is no JSON at all.
-    """
-    try:
-        return loads(payload)
-    except JSONDecodeError:
-        try:
-            return json.loads(payload.decode("utf-8", errors="replace"))
-        except RecursionError:
-            raise ValueError("nested too deeply") from None
-
-
-def _chars(value: Any) -> int:
-    """Length of a text that may come as a string or as a list of parts."""
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, list):
-        return sum(_chars(part.get("text") or part.get("content")) if isinstance(part, dict) else 0 for part in value)
-    return 0
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return "".join(_text(part.get("text") or part.get("content")) for part in value if isinstance(part, dict))
-    return ""
-
-
-def _tool_text(delta: dict[str, Any]) -> str:
-    """Arguments of tool calls in a delta (or message), old and new form."""
-    text = ""
-    calls = delta.get("tool_calls")
-    if calls:
-        for call in calls:
-            function = call.get("function") if isinstance(call, dict) else None
-            if isinstance(function, dict):
-                text += _arguments(function)
-    old = delta.get("function_call")
-    if isinstance(old, dict):
-        text += _arguments(old)
-    return text
-
-
-def _arguments(function: dict[str, Any]) -> str:
-    """The arguments of a call: text, piece by piece; some servers send the whole object at once."""
-    arguments = function.get("arguments")
-    if isinstance(arguments, dict):
-        return json.dumps(arguments)
-    return arguments or ""
-
-
-def _count(value: object, known: int | None) -> int | None:
-    """A token count of usage; what is no count leaves what is known."""
-    if type(value) is float and value.is_integer():
-        value = int(value)
-    return value if type(value) is int and 0 <= value < 2**53 else known
 
 
 class Answer:
@@ -211,21 +149,21 @@ class Answer:
         reasoning = delta.get("reasoning") or delta.get("reasoning_content")
         chars = 0
         if content:
-            chars = visible = len(content) if type(content) is str else _chars(content)
+            chars = visible = len(content) if type(content) is str else chars_of(content)
             if visible:
                 self.content_events += 1
                 self.content_chars += visible
                 if self.first_visible_at is None:
                     self.first_visible_at = at
         if reasoning:
-            hidden = len(reasoning) if type(reasoning) is str else _chars(reasoning)
+            hidden = len(reasoning) if type(reasoning) is str else chars_of(reasoning)
             if hidden:
                 self.reasoning_events += 1
                 self.reasoning_chars += hidden
                 chars += hidden
         tool = ""
         if "tool_calls" in delta or "function_call" in delta:
-            tool = _tool_text(delta)
+            tool = tool_text(delta)
             if tool:
                 self.tool_events += 1
                 self.tool_chars += len(tool)
@@ -241,18 +179,18 @@ class Answer:
         if chars > self.largest_event_chars:
             self.largest_event_chars = chars
         if self.texts is not None:
-            self.texts.append(_text(reasoning) + _text(content) + tool)
+            self.texts.append(text_of(reasoning) + text_of(content) + tool)
 
     def take_usage(self, usage: dict[str, Any]) -> None:
         """The last usage counts: servers that send it in every event count up."""
-        self.prompt_tokens = _count(usage.get("prompt_tokens"), self.prompt_tokens)
-        self.completion_tokens = _count(usage.get("completion_tokens"), self.completion_tokens)
+        self.prompt_tokens = count_of(usage.get("prompt_tokens"), self.prompt_tokens)
+        self.completion_tokens = count_of(usage.get("completion_tokens"), self.completion_tokens)
         details = usage.get("completion_tokens_details")
         reasoning = details.get("reasoning_tokens") if details else usage.get("reasoning_tokens")  # SGLang: top level
-        self.reasoning_tokens = _count(reasoning, self.reasoning_tokens)
+        self.reasoning_tokens = count_of(reasoning, self.reasoning_tokens)
         details = usage.get("prompt_tokens_details")
         if details:
-            self.cached_tokens = _count(details.get("cached_tokens"), self.cached_tokens)
+            self.cached_tokens = count_of(details.get("cached_tokens"), self.cached_tokens)
 
     def take_whole(self, body: dict[str, Any], at: float) -> None:
         """A JSON answer that came instead of a stream: its text counts, but it has no token times."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from orjson import dumps
 
-from benchgate.client.wire.answer import parse_json
+from benchgate.client.wire.delta import parse_json
 from benchgate.client.wire.exchange import Exchange
 from benchgate.client.wire.pool import Pool
 
