@@ -49,7 +49,7 @@ def run_bench(config: BenchConfig, *, on_progress: OnProgress | None = None) -> 
     config.check()
     register(config.api_key)
     target = parse_target(config.base_url, ca_file=config.ca_file)
-    allow_files(config.streams)
+    allow_files(config.users)
     with event_loop() as loop:
         return loop.run_until_complete(_run(config, target, on_progress))
 

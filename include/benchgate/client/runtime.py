@@ -9,6 +9,8 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 
+UNKNOWN_STREAMS = 32_768  # room for them, where the system allows
+
 
 @contextlib.contextmanager
 def event_loop() -> Iterator[asyncio.AbstractEventLoop]:
@@ -57,14 +59,18 @@ def interrupts(loop: asyncio.AbstractEventLoop, stop: Callable[[str], object]) -
             loop.remove_signal_handler(one)
 
 
-def allow_files(streams: int) -> None:
-    """Raise the soft limit of open files where many streams need it."""
+def allow_files(streams: int | None) -> None:
+    """Raise the soft limit of open files where many streams need it.
+
+    Args:
+        streams: open at once; None: an open loop, whose server may fall behind without end.
+    """
     try:
         import resource
     except ImportError:  # Windows
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * streams + 256
+    wanted = 2 * (UNKNOWN_STREAMS if streams is None else streams) + 256
     if soft != resource.RLIM_INFINITY and soft < wanted:
         limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         with contextlib.suppress(ValueError, OSError):
