@@ -100,6 +100,7 @@ def test_every_mistake_of_a_file_is_reported_with_its_line(inventory):
         ([("dataset: sharegpt", "dataset: synthetic")], 8, "workloads.chat", "needs prompt_tokens"),
         ([("users: [1]", "users: [1], prompt_tokens: 5")], 8, "workloads.chat", "belongs to the synthetic dataset"),
         ([("users: [1]", "users: [1], requests: 3, requests_per_user: 2")], 8, "workloads.chat", "requests_per_user"),
+        ([("users: [1]", "users: [1], extra_body: {messages: []}")], 8, "workloads.chat", "must not hold messages"),
         ([("dataset: sharegpt", "dataset: shared")], 8, "workloads.chat.dataset", "nor the path of a JSON file"),
         ([("chat:", "'a chat':")], 8, "workloads.a chat", "is not a usable name"),
         ([("  a: {", "  a-: {")], 6, "arms.a-", "is not a usable name"),
