@@ -76,7 +76,20 @@ def compare(
             if sides is not None:
                 basis, of_base, of_arm = sides
                 found += [_open(measure, basis, of_base, of_arm, home or {}) for measure in measures_of(of_arm[0])]
-    return settle(_close([one for one in found if one is not None], nights or {}))
+    places = {arm: {cell.placement for cell in rows if cell.arm == arm} for arm in arms}
+    swapped = {(arm, base) for arm, base in pairs if places[arm] & places.get(base, set())}
+    closed = _close([one for one in found if one is not None], nights or {})
+    return settle([_unclaimed(one) if (one.arm, one.baseline) in swapped else one for one in closed])
+
+
+def _unclaimed(comparison: Comparison) -> Comparison:
+    """A comparison of arms that took turns elsewhere in the run: where refusals left them no common placement, the run
+    knows better than to say which of arm and placement it was.
+    """
+    if comparison.design != CONFOUNDED or comparison.low is None:
+        return comparison
+    reason = f"{comparison.reason}; elsewhere in this run both did, so here there is no verdict"
+    return replace(comparison, verdict=INCONCLUSIVE, direction=0, p_value=None, reason=reason)
 
 
 def _sides(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchgate.analysis.cells import from_frame
+from benchgate.analysis.cells import MeasuredCell, from_frame
 from benchgate.analysis.compare import compare
 from benchgate.analysis.findings import Comparison
 from tests.unit.analysis.fabricate import cell, swapped
@@ -86,6 +86,27 @@ def test_without_a_swap_every_comparison_says_that_placement_confounds_it() -> N
     assert found.design == "confounded by placement"
     assert "confounded by placement" in found.reason
     assert found.unswapped == ()
+
+
+def test_refusals_that_leave_swapped_arms_no_common_placement_make_no_claim_of_the_placements() -> None:
+    def repeats(arm: str, place: str, users: int, state: str = "published") -> list[MeasuredCell]:
+        level = 1300 if place == "h/b" else 1000
+        return [cell(arm, level + r, repeat=r, placement=place, users=users, end_state=state) for r in (1, 2, 3)]
+
+    whole = [one for arm in ("triton", "marlin") for place in ("h/a", "h/b") for one in repeats(arm, place, 1)]
+    torn = [
+        *repeats("triton", "h/a", 64),
+        *repeats("triton", "h/b", 64, "unpublishable"),
+        *repeats("marlin", "h/a", 64, "unpublishable"),
+        *repeats("marlin", "h/b", 64),
+    ]
+
+    found = next(c for c in compare([*whole, *torn]) if c.users == 64)
+
+    assert found.point == pytest.approx(1.3, rel=0.01)
+    assert (found.verdict, found.direction, found.basis) == ("inconclusive", 0, "published")
+    assert found.design == "confounded by placement"
+    assert "no verdict" in found.reason
 
 
 def test_two_arms_that_took_turns_on_one_placement_are_not_confounded() -> None:
