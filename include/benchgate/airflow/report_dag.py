@@ -59,17 +59,21 @@ def _report() -> None:
         doc_md="Comparisons, reversals and regressions into the warehouse, the HTML report into the artifacts.",
     )
     def write_reports(params=None, triggering_asset_events=None) -> list[str]:  # type: ignore[no-untyped-def]
-        from airflow.sdk.exceptions import AirflowSkipException
+        from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
         from benchgate.airflow.metrics import count_regressions
         from benchgate.airflow.warehouse import warehouse_url
+        from benchgate.errors import SpecError
         from benchgate.steps.reporting import report_run
 
         runs = runs_to_report(triggering_asset_events, (params or {}).get("run"))
         if not runs:
             raise AirflowSkipException("no run was loaded; choose one with the param run")
         for run in runs:
-            log.info("report of %s: %s", run, report_run(run, warehouse_url()))
+            try:
+                log.info("report of %s: %s", run, report_run(run, warehouse_url()))
+            except SpecError as error:  # a mistake in sources.yaml: no retry mends it
+                raise AirflowFailException(str(error)) from None
             count_regressions(run, warehouse_url())
         return runs
 

@@ -8,6 +8,7 @@ from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from benchgate import secrets, settings
+from benchgate.errors import WarehouseError
 
 CONNECTION_ID = "benchgate_warehouse"
 
@@ -39,6 +40,11 @@ def _url(connection: Any) -> str:
 
     if connection.conn_type == "sqlite":
         return f"sqlite:///{connection.host or connection.schema}"
+    if connection.conn_type not in ("postgres", "postgresql"):
+        raise WarehouseError(
+            f"the Airflow connection {CONNECTION_ID} is of type {connection.conn_type}",
+            remedy="a warehouse is PostgreSQL (type postgres) or SQLite (type sqlite, its file under Host)",
+        )
     secrets.register(connection.password)
     url = sa.URL.create(
         "postgresql+psycopg",

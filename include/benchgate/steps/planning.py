@@ -18,8 +18,9 @@ from benchgate.spec.load import load_campaign, load_inventory
 from benchgate.spec.safety_rules import IMAGE
 from benchgate.steps.context import CampaignRun, now, owner_is_gone, owner_of_this_run
 
-# Keys of a trigger that choose cells; the rest (force, image) steer other steps.
+# Keys of a trigger that choose cells, and those that steer other steps.
 _SELECTING = ("arms", "workloads", "users", "repeats")
+_STEERING = ("force", "image")
 
 
 def plan_run(
@@ -42,6 +43,7 @@ def plan_run(
         BenchgateError: the choices do not fit the campaign, or another process is at work on this very run.
     """
     trigger = {name: value for name, value in (trigger or {}).items() if value not in (None, [], "")}
+    _refuse_unknown(trigger)
     inventory_file = settings.hosts_file()
     inventory = load_inventory(inventory_file)
     campaign = load_campaign(campaign_file, inventory)
@@ -90,6 +92,14 @@ def _refuse_unplanned(ledger: Ledger, only: Sequence[str] | None) -> None:
         raise BenchgateError(
             f"run {ledger.run} plans no launch {', '.join(unknown)}", remedy=f"it plans: {', '.join(sorted(known))}"
         )
+
+
+def _refuse_unknown(trigger: dict[str, object]) -> None:
+    """A choice that is misspelt would be none, and the whole campaign would be measured. Airflow takes any name."""
+    known = (*_SELECTING, *_STEERING)
+    unknown = sorted(set(trigger) - set(known))
+    if unknown:
+        raise BenchgateError(f"a trigger has no choice {', '.join(unknown)}", remedy=f"choose by {', '.join(known)}")
 
 
 def _refuse_useless_image(campaign: CampaignSpec, ledger: Ledger, inventory: Inventory, image: object) -> None:

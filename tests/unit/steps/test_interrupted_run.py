@@ -136,6 +136,13 @@ def test_a_run_that_is_published_by_hand_is_left_for_that(servers: Servers, benc
     assert CampaignRun("mini.r1").record.publish_later
 
 
+def test_a_choice_that_is_misspelt_is_refused_and_not_taken_for_none(benchgate_home: Path, servers: Servers) -> None:
+    file = benchgate_home / "include" / "campaigns" / "mini.yaml"
+
+    with pytest.raises(BenchgateError, match=r"no choice user .*arms, workloads, users, repeats, force, image"):
+        planning.plan_run(file, "r1", {"user": [1]})
+
+
 def test_a_second_process_at_work_on_the_same_run_is_refused(
     servers: Servers, benchgate_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
