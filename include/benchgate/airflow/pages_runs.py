@@ -77,12 +77,13 @@ def pending_questions(campaign: str, run_id: str) -> list[Pending]:
             )
             .order_by(TaskInstance.task_id)
         )
-        key = run_key(campaign, run_id)
-        return [
-            Pending(row.dag_id, row.run_id, row.task_id, row.subject)
-            for row in session.execute(query)
-            if row.dag_id != REPORT or key in reported_runs(row.run_id)
-        ]
+        asked = session.execute(query).all()
+    key = run_key(campaign, run_id)
+    return [
+        Pending(row.dag_id, row.run_id, row.task_id, row.subject)
+        for row in asked
+        if (row.dag_id, row.run_id) == (campaign, run_id) or key in reported_runs(row.run_id)
+    ]
 
 
 def reported_runs(run_id: str) -> list[str]:

@@ -68,6 +68,7 @@ def _environment() -> jinja2.Environment:
         moment=words.moment,
         clock=words.clock,
         short=words.short,
+        fact=words.fact,
         day=words.day,
         duration=words.duration,
         number=tables.number,
@@ -91,6 +92,8 @@ def plain(value: Any) -> str:
         return tables.UNKNOWN
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
     if isinstance(value, float):
         return tables.number(value)
     if isinstance(value, (Mapping, list, tuple)):

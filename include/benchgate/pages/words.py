@@ -26,6 +26,11 @@ STATES: dict[str, tuple[str, str]] = {
 }
 
 
+LONG = 700  # characters of a text that are shown at once
+# endings of names of facts -> how a person reads them
+_UNITS = (("_tok_s", " tok/s"), ("_gib", ", GiB"), ("_ms", ", ms"), ("_s", ", s"))
+_ABBREVIATIONS = {"gpu": "GPU", "cpu": "CPU", "kv": "KV", "moe": "MoE", "id": "id", "sha256": "SHA-256", "oom": "OOM"}
+
 # a terminal's escape sequence; a control character but tab and line ends; a change of direction; half a character
 _INVISIBLE = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])"
@@ -41,6 +46,13 @@ def state_glyph(state: str) -> str:
 def state_words(state: str) -> str:
     """A state in words."""
     return STATES.get(state, ("?", state.replace("_", " ")))[1]
+
+
+def fact(name: str) -> str:
+    """The name of a column or a key as a label: ``decode tok/s``, ``MoE kernel``, ``weights, GiB``."""
+    ending, unit = next(((e, u) for e, u in _UNITS if name.endswith(e)), ("", ""))
+    parts = name.removesuffix(ending).split("_")
+    return " ".join(_ABBREVIATIONS.get(part, part) for part in parts) + unit
 
 
 def iso(value: Any) -> str | None:

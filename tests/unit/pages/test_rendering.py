@@ -153,6 +153,12 @@ def test_a_list_shows_the_beginning_of_a_long_reason(connection: Connection) -> 
     assert "W" * 5_000 in page("run", found["run"])
 
 
+def test_a_page_shows_the_beginning_of_a_long_text_and_keeps_the_rest_closed(connection: Connection) -> None:
+    for name, view in views(connection, "hostile", "manual__hostile"):
+        open_text = re.sub(r"<details.*?</details>", "", page(name, view), flags=re.DOTALL)
+        assert "W" * words.LONG not in open_text, name
+
+
 def test_an_unknown_number_is_a_dash(connection: Connection) -> None:
     cells = (view for name, view in views(connection, "hostile", "manual__hostile") if name == "cell")
     measured = next(view for view in cells if view.facts.get("client_name"))

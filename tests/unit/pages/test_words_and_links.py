@@ -60,6 +60,27 @@ def test_unknown_is_never_written_as_zero(value: object, text: str) -> None:
     assert plain(value) == text
 
 
+def test_a_large_number_is_told_in_thousands() -> None:
+    assert (plain(2_610_000), plain(9900), plain(True)) == ("2,610,000", "9,900", "yes")
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("decode_tok_s", "decode tok/s"),
+        ("weights_gib", "weights, GiB"),
+        ("startup_s", "startup, s"),
+        ("moe_kernel", "MoE kernel"),
+        ("kv_tokens", "KV tokens"),
+        ("Run key", "Run key"),
+        ("_s", ", s"),
+        ("", ""),
+    ],
+)
+def test_a_fact_is_labelled_with_its_unit(name: str, label: str) -> None:
+    assert words.fact(name) == label
+
+
 @given(NAMES, NAMES, NAMES)
 def test_a_part_of_an_address_never_becomes_more_than_one(campaign: str, run: str, task: str) -> None:
     address = Links("/airflow").task(campaign, run, task)
