@@ -72,5 +72,4 @@ def write_include(folder: Path, registry_port: int) -> Path:
     (campaigns / "asked.yaml").write_text(asked)
     (campaigns / "secret.yaml").write_text(SECRET)
     (folder / "hosts.yaml").write_text(HOSTS)
-    (folder / "sources.yaml").write_text("sources: {}\n")
     return folder

@@ -36,12 +36,11 @@ def airflow() -> Iterator[AirflowServer]:
         home = Path(folder)
         server = AirflowServer(home, home / "include")
         write_include(server.include, server.registry_port)
-        warehouse = f"sqlite:///{home / 'warehouse.db'}"
         server.prepare()
         try:
-            migrate(warehouse)
-            load_nights(warehouse, range(NIGHTS))
-            load_hostile(warehouse)
+            migrate(server.warehouse)
+            load_nights(server.warehouse, range(NIGHTS))
+            load_hostile(server.warehouse)
             server.start()
             server.wait(("watched", "secret", "asked"))
             yield server

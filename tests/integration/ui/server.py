@@ -15,6 +15,8 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,16 @@ class AirflowServer:
         """Where it is reached."""
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def warehouse(self) -> str:
+        """URL of the warehouse."""
+        return f"sqlite:///{self.home / 'warehouse.db'}"
+
+    @property
+    def messages(self) -> Path:
+        """Where the notifier writes what it is told to announce; not there while nothing was."""
+        return self.home / "announced.txt"
+
     def environment(self) -> dict[str, str]:
         """Its whole configuration."""
         airflow = self.home / "airflow"
@@ -55,6 +67,8 @@ class AirflowServer:
             **{name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "BENCHGATE"))},
             "BENCHGATE_HOME": str(self.home),
             "BENCHGATE_INCLUDE": str(self.include),
+            "BENCHGATE_NOTIFIER": "tests.integration.ui.notifier.FileNotifier",
+            "BENCHGATE_NOTIFIER_ARGS": json.dumps({"file": str(self.messages), "text": "{message}"}),
             "AIRFLOW_HOME": str(airflow),
             "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
             "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
@@ -163,6 +177,37 @@ class AirflowServer:
     def state_of(self, dag: str, run: str) -> str:
         """State of a DAG run; its id as it stands in an address."""
         return str(json.loads(self.get(f"/api/v2/dags/{dag}/dagRuns/{run}", self.token("admin"))[1])["state"])
+
+    def state_of_task(self, dag: str, run: str, task: str) -> str | None:
+        """State of a task instance; None while it has none."""
+        address = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}"
+        state = json.loads(self.get(address, self.token("admin"))[1])["state"]
+        return None if state is None else str(state)
+
+    def answer(self, dag: str, run: str, task: str, choice: str) -> bool:
+        """Answer a question as admin, without a form, when it is asked; whether the task is over.
+
+        Airflow loses an answer that comes soon after the question now and then, and asks again: so call it until it is.
+        """
+        state = self.state_of_task(dag, run, task)
+        if state == "awaiting_input":
+            address = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}/-1/hitlDetails"
+            try:
+                self.ask("PATCH", address, {"chosen_options": [choice], "params_input": {}})
+            except urllib.error.HTTPError as error:
+                if error.code != 409:  # it was answered a moment ago
+                    raise
+        return state in ("success", "failed", "skipped")
+
+    @contextmanager
+    def held(self, component: str) -> Iterator[None]:
+        """Hold a component, as a machine that is too busy for it would. What it started goes on."""
+        process = self.processes[component].pid
+        os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(process, signal.SIGCONT)
 
     def ask(self, method: str, path: str, body: Any) -> Any:
         """Any call of Airflow's API as admin. Airflow on SQLite is sometimes busy: then it is asked again."""

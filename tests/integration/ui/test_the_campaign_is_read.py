@@ -41,7 +41,7 @@ def test_a_proof_leads_to_its_line_in_the_server_log(page: Any) -> None:
     frame = page.frame_locator("iframe")
     frame.locator("summary", has_text="plain").click()
     row = frame.locator("details[open] table.proofs tr").filter(has=frame.get_by_role("link")).first
-    words = row.locator("code").inner_text().split("\n")[0][:60].strip()
+    words = row.locator(".words").inner_text().split("\n")[0][:60].strip()
     row.get_by_role("link").click()
 
     frame.get_by_role("heading", name="Server log").wait_for()
