@@ -57,6 +57,9 @@ def run_demo(dag_id: str, conf: dict[str, object], *, docker: bool = False) -> i
     _print(f"running campaign {dag_id} through Airflow; its log: {log_file}")
     try:
         run, returncode = _run(dag_id, conf, log_file, hosts)
+    except KeyboardInterrupt:
+        _print("stopping; what was measured is kept, and `benchgate housekeeping` gives the run its end")
+        raise
     finally:
         for removed in remove_leftovers(everything_of_this_process=True, kinds=kinds, hosts=hosts):
             _print(f"stopped {removed}")

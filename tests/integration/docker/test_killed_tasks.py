@@ -16,7 +16,7 @@ import pytest
 
 from tests.integration.docker.test_demo_in_containers import demo, mini, of_campaign
 
-pytestmark = [pytest.mark.docker, pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.docker, pytest.mark.engine, pytest.mark.slow, pytest.mark.timeout(2500)]
 __all__ = ["mini"]  # the fixture
 
 CONTAINERS = "benchgate.hosts.docker_containers"
