@@ -191,8 +191,11 @@ class DockerHost:
         )
 
     def kill_client(self, handle: ServerHandle) -> None:
-        """Kill the load generator beside a server at once (its task was killed). Safe when there is none."""
-        self._remove_beside(handle, docker_client.client_container_name(handle.name))
+        """Kill the load generator that this process runs beside a server at once (its task is killed), if there is one.
+
+        A task that was given up as lost may be killed late: the next one measures on the same server by then.
+        """
+        docker_client.kill_own(self.engine, handle.name)
 
     def stop(self, handle: ServerHandle, *, grace_s: float = 10.0) -> ExitInfo:
         """Stop the server, keep its log and exit, remove it and what stands beside it. Safe to call twice.

@@ -22,6 +22,8 @@ POLL_S = 1.0
 STOP_GRACE_S = 15  # for the load generator to write what it measured
 OUTAGE_S = 90.0  # a restarting Docker Engine is back within this, or the measurement is given up
 
+_running: dict[str, str] = {}  # name of a container -> id of the client that this process runs under it
+
 
 def client_container_name(lease: str) -> str:
     """Name of the load generator's container beside the server that holds ``lease``."""
@@ -98,19 +100,27 @@ def run_client(
     labels = {**server["Config"]["Labels"], names.LABEL_ROLE: "client", names.LABEL_CREATED: containers.now_utc()}
     body = client_body(image, args, server_id=handle.id, labels=labels, mounts=mounts)
     name = client_container_name(handle.name)
-    container = _create(engine, name, body, labels[names.LABEL_RUN])
+    container = _running[name] = _create(engine, name, body, labels[names.LABEL_RUN])
     try:
         containers.start(engine, name, container)
         code, in_time = _watch(engine, container, on_line, timeout_s)
         fetch_output(engine, container, output)
     finally:
         containers.remove(engine, container)
+        _running.pop(name, None)
     if not in_time:
         raise MeasureFailed(
             f"host {engine.host}: the load generator ran longer than {timeout_s:g} s and was stopped",
             remedy="its own time cap (max_seconds) should end it earlier; is the host overloaded?",
         )
     return code
+
+
+def kill_own(engine: DockerEngine, lease: str) -> None:
+    """Kill the client that this process runs beside the server that holds ``lease``, at once; nobody else's."""
+    container = _running.get(client_container_name(lease))
+    if container is not None:
+        containers.remove(engine, container)
 
 
 def _create(engine: DockerEngine, name: str, body: dict[str, object], run: str) -> str:

@@ -135,6 +135,21 @@ def test_a_client_that_a_killed_worker_left_is_replaced(host: DockerHost, server
     assert left not in [item["Id"] for item in host.engine.api.containers(all=True)]
 
 
+def test_a_task_that_is_killed_late_leaves_the_client_of_the_next_one_alone(
+    host: DockerHost, server: MakeSpec, tmp_path: Path
+) -> None:
+    handle = host.start(server())
+    wait_ready(host, handle)
+    labels = host.engine.api.inspect_container(handle.id)["Config"]["Labels"]
+    beside = {"NetworkMode": f"container:{handle.id}"}
+    body = {"Image": server().image, "Cmd": ["serve", "9"], "Labels": labels, "HostConfig": beside}
+    of_the_next = host.engine.api.create_container_from_config(body, f"{handle.name}-client")["Id"]
+
+    host.kill_client(handle)
+
+    assert of_the_next in [item["Id"] for item in host.engine.api.containers(all=True)]
+
+
 def test_a_probe_that_somebody_removes_is_made_again(host: DockerHost, server: MakeSpec) -> None:
     handle = host.start(server())
     wait_ready(host, handle)
