@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from statistics import mean, stdev
 
 from benchgate.analysis.series import NightlySeries
 
 FEWEST_NIGHTS = 4  # with a night on either side: fewer say nothing
+FEWEST_SERIES = 4  # fewer know no more than each does by itself
 LARGEST = 0.9
 
 
-def correlation_of(group: Iterable[NightlySeries]) -> float:
+def correlation_of(group: Sequence[NightlySeries]) -> float:
     """Lag-one correlation that the series of a metric show together, at its lower end (one standard error); else 0.
 
     A night counts once, however many series have it: what moves all of them at once is one piece of news. Neighbours
     correlated by c turn in a share of arccos((c - 1) / 2) / pi of the nights, when they are normal.
     """
+    if len(group) < FEWEST_SERIES:
+        return 0.0
     turns: dict[str, list[bool]] = defaultdict(list)
     for one in group:
         values = [night.value for night in one.nights]

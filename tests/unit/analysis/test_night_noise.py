@@ -40,7 +40,7 @@ def test_independent_nights_are_hardly_taken_for_wandering(heavy: bool) -> None:
     told = []
     for _ in range(40):
         noise = rng.standard_t(2, (20, 20)) if heavy else rng.normal(0, 1, (20, 20))
-        told.append(correlation_of(series(1000 * np.exp(0.02 * row), users=n) for n, row in enumerate(noise, 1)))
+        told.append(correlation_of([series(1000 * np.exp(0.02 * row), users=n) for n, row in enumerate(noise, 1)]))
 
     assert np.median(told) == 0.0
     assert max(told) < 0.3
@@ -52,7 +52,7 @@ def test_what_moves_all_series_at_once_counts_as_one_series() -> None:
     told = []
     for _ in range(40):
         values = noisy(rng, 14)
-        told.append(correlation_of(series(values, users=n) for n in range(1, 21)))
+        told.append(correlation_of([series(values, users=n) for n in range(1, 21)]))
 
     assert np.mean(np.asarray(told) > 0.5) <= 0.05
 
@@ -69,9 +69,15 @@ def test_a_change_of_level_is_no_wandering() -> None:
 
 
 def test_few_nights_and_constant_ones_say_nothing() -> None:
-    assert correlation_of([series([1.0, 2.0, 3.0, 4.0, 5.0])]) == 0.0
-    assert correlation_of([series([1.0] * 30)]) == 0.0
+    assert correlation_of([series([1.0, 2.0, 3.0, 4.0, 5.0], users=n) for n in range(1, 9)]) == 0.0
+    assert correlation_of([series([1.0] * 30, users=n) for n in range(1, 9)]) == 0.0
     assert correlation_of([]) == 0.0
+
+
+def test_a_series_that_stands_alone_is_judged_by_its_own_memory() -> None:
+    rng = np.random.default_rng(7)
+
+    assert correlation_of([series(wandering(rng, 40, 0.8))]) == 0.0
 
 
 def test_noise_that_grows_with_users_is_told_by_the_other_workloads_of_the_same_users() -> None:
