@@ -77,7 +77,8 @@ def open_warehouse(url: str | None = None, *, create: bool = False, keep_connect
             raise WarehouseError(
                 f"there is no warehouse at {path}", remedy="create it: python -m benchgate warehouse migrate"
             )
-    pool: dict[str, Any] = {} if keep_connections else {"poolclass": NullPool}
+    # a kept connection may be one to a server that was restarted since
+    pool: dict[str, Any] = {"pool_pre_ping": True} if keep_connections else {"poolclass": NullPool}
     connect: dict[str, Any] = {"timeout": SQLITE_WAIT_S} if path is not None else {"connect_timeout": 10}
     engine = sa.create_engine(parsed, connect_args=connect, **pool)
     if path is not None:
