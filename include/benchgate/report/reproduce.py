@@ -89,8 +89,16 @@ def shell(words: Sequence[str]) -> str:
     for word in words:
         if word.startswith("--") and lines[-1]:
             lines.append([])
-        lines[-1].append(shlex.quote(word))
+        lines[-1].append(_quoted(word))
     return " \\\n  ".join(" ".join(line) for line in lines)
+
+
+def _quoted(word: str) -> str:
+    """A word for bash. What does not print is written out, so that no argument can drive the reader's terminal."""
+    if word.isprintable():
+        return shlex.quote(word)
+    shown = (c if c.isprintable() and c not in "\\'" else f"\\U{ord(c):08x}" for c in word)
+    return f"$'{''.join(shown)}'"
 
 
 def _cells(report: RunReport, client_commands: Mapping[str, Sequence[str]]) -> list[str]:

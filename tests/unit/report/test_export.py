@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import shlex
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -251,6 +252,16 @@ def test_a_shell_command_survives_any_argument() -> None:
     words = ["vllm", "serve", "a b", "--flag", "it's $HOME", "--json", '{"a": 1}']
 
     assert shlex.split(shell(words).replace("\\\n", " ")) == words
+
+
+def test_an_argument_that_does_not_print_is_written_out_and_stays_what_it_was() -> None:
+    word = "it's \\ \x1b[31m\nred \u202e \u00fc"
+
+    typed = shell(["printf", "%s", word])
+
+    assert typed.isprintable()
+    done = subprocess.run(["bash", "-c", typed], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"})
+    assert done.stdout.decode() == word
 
 
 def test_the_report_step_writes_findings_report_and_commands(url: str, benchgate_home: Path) -> None:
