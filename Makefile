@@ -61,7 +61,7 @@ check: $(STAMP)  ## validate every campaign, the inventory and the sources
 ui: $(STAMP)  ## the Airflow UI on this machine, with the runs that `make demo` made
 	@exec $(BIN)/python -m benchgate.airflow.standalone
 
-test-production: $(STAMP)  ## docker-compose for real: build, start, campaigns over REST, injected faults (about 30 minutes)
+test-production: $(STAMP)  ## docker-compose for real: build, start, campaigns over REST, injected faults (over an hour)
 	@exec .ci/production
 
 env: $(STAMP)  ## write .env with fresh secrets for docker-compose.yaml
