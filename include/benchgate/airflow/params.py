@@ -13,23 +13,17 @@ def campaign_params(campaign: CampaignSpec) -> dict[str, Param]:
     params = {
         "arms": _choice("Arms", list(campaign.arms), "Which arms to start. None chosen: all of them."),
         "workloads": _choice("Workloads", list(campaign.workloads), "What to measure. None chosen: all."),
-        "repeats": Param(
-            None,
-            type=["null", "integer"],
-            minimum=1,
-            maximum=20,
-            title="Repeats",
-            description_md=f"How often each cell is measured. Empty: {campaign.repeats}, as the campaign says.",
-        ),
-        "force": Param(
-            False,
-            type=["boolean", "null"],
-            title="Measure even if nothing is new",
-            description_md="Measure although this image digest has a published run already.",
-        ),
     }
     if users:
         params["users"] = _choice("Users", users, "Concurrent streams to measure with. None chosen: all.")
+    params["repeats"] = Param(
+        None,
+        type=["null", "integer"],
+        minimum=1,
+        maximum=20,
+        title="Repeats",
+        description_md=f"How often each cell is measured. Empty: {campaign.repeats}, as the campaign says.",
+    )
     if campaign.image is not None:
         params["image"] = Param(
             None,
@@ -39,6 +33,12 @@ def campaign_params(campaign: CampaignSpec) -> dict[str, Param]:
             title="Image",
             description_md=f"Another tag or digest in place of `{campaign.image}` for this run.",
         )
+    params["force"] = Param(
+        False,
+        type=["boolean", "null"],
+        title="Measure even if nothing is new",
+        description_md="Measure although this image digest has a published run already.",
+    )
     return params
 
 

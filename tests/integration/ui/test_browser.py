@@ -109,13 +109,21 @@ def test_a_comparison_marks_what_turns_around(airflow: AirflowServer, opened: Op
         page.get_by_role("heading", name="What changed in between").wait_for()
 
 
-def test_a_page_prints_without_its_controls(airflow: AirflowServer, opened: Opened, screenshots: Path) -> None:
+def test_a_page_prints_whole_and_without_its_controls(
+    airflow: AirflowServer, opened: Opened, screenshots: Path
+) -> None:
+    launch = f"/benchgate/run/{CAMPAIGN}/{RUN_ID}/launch/{hostile_bundle().ledger.launches[0].launch}"
     with opened(scheme="dark") as page:
-        page.goto(airflow.url + PAGES["run"])
         page.emulate_media(media="print")
+        page.set_viewport_size({"width": 690, "height": 1000})  # A4 within its margins
+        for address in (*PAGES.values(), launch):
+            page.goto(airflow.url + address)
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{address} is cut off"
+        page.goto(airflow.url + PAGES["run"])
 
         assert not page.get_by_role("navigation", name="Benchgate").is_visible()
         assert page.get_by_role("table").first.is_visible()
+        assert page.get_by_text("Using marlin backend").first.is_visible()  # a launch is closed on the screen only
         assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
         page.pdf(path=screenshots / "run.pdf")
 
