@@ -22,7 +22,7 @@ from benchgate.names import LABEL_CAMPAIGN
 from images import build as images
 from tests.integration.docker.conftest import LOCAL
 from tests.support import base_image
-from tests.support.engine_model import SMOL, engine_model
+from tests.support.engine_model import small_campaign
 from tests.support.registry import Registry, running_registry
 from tests.support.requirements import require
 
@@ -85,41 +85,16 @@ def site(local_api: Any, tmp_path: Path) -> Iterator[Site]:
     for kind, tag in (("client", CLIENT), ("llamacpp", ENGINE)):
         list(images.build(local_api, kind, tag=tag, base=base_image.PYBASE))
     name = f"t-{uuid.uuid4().hex[:8]}"
-    model = engine_model()
-    assert SMOL.source is not None
-    campaign = {
-        "campaign": name,
-        "engine": "llamacpp",
-        "secrets": ["HF_TOKEN"],
-        "shm_size_gib": 0.1,
-        "model": {
-            "id": SMOL.id,
-            "source": {"folder": str(model.parent), "file": model.name, "sha256": SMOL.source.sha256},
-        },
-        "args": {"ctx-size": 2048, "parallel": 2, "threads": 1},
-        "arms": {
-            "good": {"placement": f"{name}/a"},
-            "bad-flag": {"placement": f"{name}/b", "args": {"moe-backend": "marlin"}, "expect": "did_not_run"},
-        },
-        "workloads": {
-            "chat": {
-                "dataset": "synthetic",
-                "prompt_tokens": 32,
-                "max_tokens": 8,
-                "users": [1],
-                "requests": 3,
-                "max_seconds": 240,
-            }
-        },
-        "gates": {"needle": {"context_tokens": 300, "depths": [0.5], "max_tokens": 24, "seed": 20}},
-        "limits": {"start_seconds": 240, "stop_seconds": 10},
+    arms = {
+        "good": {"placement": f"{name}/a"},
+        "bad-flag": {"placement": f"{name}/b", "args": {"moe-backend": "marlin"}, "expect": "did_not_run"},
     }
     host = {"docker_url": LOCAL, "client_image": CLIENT, "placements": {"a": {"port": 8000}, "b": {"port": 8001}}}
     (tmp_path / "hosts.yaml").write_text(json.dumps({"hosts": {name: host}}))
     (tmp_path / "registry").mkdir()
     engine = DockerEngine("local", EngineConnection(LOCAL))
     with running_registry(tmp_path / "registry") as registry:
-        campaign["image"] = f"{registry.address}/engines/llamacpp:nightly"
+        campaign = small_campaign(name, image=f"{registry.address}/engines/llamacpp:nightly", arms=arms)
         (tmp_path / "campaign.yaml").write_text(json.dumps(campaign))
         yield Site(registry, engine, tmp_path, name)
     for image in engine.api.images(name=f"{registry.address}/engines/llamacpp", quiet=True):

@@ -28,7 +28,7 @@ from tests.integration.docker.conftest import LOCAL
 from tests.integration.docker.test_campaign_in_containers import readable
 from tests.integration.docker.test_images import CLIENT
 from tests.support import base_image
-from tests.support.engine_model import SMOL, engine_model
+from tests.support.engine_model import small_campaign
 from tests.support.requirements import require
 
 pytestmark = [pytest.mark.docker, pytest.mark.engine, pytest.mark.slow]
@@ -43,34 +43,16 @@ def mini(local_api: Any, benchgate_home: Path, monkeypatch: pytest.MonkeyPatch) 
     start; gives its name."""
     require("engine")
     name = f"t-{uuid.uuid4().hex[:8]}"
-    model = engine_model()
-    assert SMOL.source is not None
     include = benchgate_home / "include"
     (include / "campaigns").mkdir(parents=True)
     host = {"docker_url": LOCAL, "client_image": CLIENT, "placements": {"a": {}, "b": {}}}
     (include / "hosts.yaml").write_text(json.dumps({"hosts": {name: host}}))
-    chat = {"dataset": "synthetic", "prompt_tokens": 32, "max_tokens": 8, "users": [1], "requests": 6}
-    campaign = {
-        "campaign": name,
-        "engine": "llamacpp",
-        "image": ENGINE,
-        "on_pull_failure": "use_last",
-        "shm_size_gib": 0.1,
-        "secrets": ["HF_TOKEN"],
-        "model": {
-            "id": SMOL.id,
-            "source": {"folder": str(model.parent), "file": model.name, "sha256": SMOL.source.sha256},
-        },
-        "args": {"ctx-size": 1024, "parallel": 1, "threads": 1},
-        "arms": {
-            "one": {"placement": f"{name}/a", "prove": {"slots": 1}},
-            "two": {"placement": f"{name}/b", "prove": {"slots": 7}, "expect": "unpublishable"},
-            "flag": {"placement": f"{name}/b", "args": {"moe-backend": "marlin"}, "expect": "did_not_run"},
-        },
-        "workloads": {"chat": {**chat, "max_seconds": 240}},
-        "gates": {"needle": {"context_tokens": 300, "depths": [0.5], "max_tokens": 24, "seed": 20}},
-        "limits": {"start_seconds": 240, "stop_seconds": 5},
+    arms = {
+        "one": {"placement": f"{name}/a", "prove": {"slots": 1}},
+        "two": {"placement": f"{name}/b", "prove": {"slots": 7}, "expect": "unpublishable"},
+        "flag": {"placement": f"{name}/b", "args": {"moe-backend": "marlin"}, "expect": "did_not_run"},
     }
+    campaign = small_campaign(name, image=ENGINE, arms=arms, requests=6, on_pull_failure="use_last")
     (include / "campaigns" / f"{name}.yaml").write_text(json.dumps(campaign))
     monkeypatch.setenv("BENCHGATE_INCLUDE", str(include))
     monkeypatch.setenv(demo_docker.BASE_VARIABLE, base_image.PYBASE)
