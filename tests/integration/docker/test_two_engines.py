@@ -21,13 +21,13 @@ from benchgate.names import LABEL_CAMPAIGN
 from images import build as images
 from tests.integration.docker.conftest import LOCAL
 from tests.integration.docker.test_campaign_in_containers import CLIENT, ROOT, TOKEN, readable
+from tests.integration.docker.test_demo_in_containers import ENGINE  # in no registry: used by its id, on each host
 from tests.support import base_image
 from tests.support.docker_engine import SecondEngine
 from tests.support.engine_model import small_campaign
 from tests.support.requirements import require
 
 pytestmark = [pytest.mark.docker, pytest.mark.engine, pytest.mark.slow]
-ENGINE = "localhost/benchgate-test/llamacpp:two-engines"  # in no registry: what is on each host is used, by its id
 
 
 @pytest.fixture
