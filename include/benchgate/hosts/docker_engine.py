@@ -50,6 +50,16 @@ _CONNECT_ERRORS: tuple[tuple[str, str, str], ...] = (
         "use the TLS port (usually 2376) or leave tls out for a plain port",
     ),
     (
+        "certificate has expired",
+        "its certificate is not valid any more at this machine's time",
+        "renew the certificate, or set the clock of this worker right",
+    ),
+    (
+        "certificate is not yet valid",
+        "its certificate is not valid yet at this machine's time",
+        "set the clock of this worker right",
+    ),
+    (
         "certificate_verify_failed",
         "its certificate does not check out against tls.ca",
         "use the CA that signed the engine's certificate, and an address that stands in the certificate",

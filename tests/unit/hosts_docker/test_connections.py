@@ -95,6 +95,8 @@ def test_tls_files_are_looked_at_before_anything_is_sent(tmp_path: Path) -> None
         (TimeoutError("timed out"), "did not answer in time", "firewall"),
         (OSError("[Errno 113] No route to host"), "no route", "firewall"),
         (OSError("[SSL: CERTIFICATE_VERIFY_FAILED] unable to get local issuer"), "does not check out", "CA"),
+        (OSError("[SSL: CERTIFICATE_VERIFY_FAILED] certificate is not yet valid"), "not valid yet", "clock"),
+        (OSError("[SSL: CERTIFICATE_VERIFY_FAILED] certificate has expired"), "not valid any more", "renew"),
         (OSError("hostname '10.0.0.5' doesn't match '10.0.0.6'"), "for another address", "certificate"),
         (OSError("[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED]"), "an unknown reason", "docker version"),
         (OSError("Authentication failed."), "ssh refused the login", "authorized_keys"),
