@@ -18,11 +18,17 @@ def pins(path: str) -> dict[tuple[str, str], set[str]]:
     return {(name, version): set(re.findall(r"sha256:\w+", hashes)) for name, version, hashes in _PIN.findall(text)}
 
 
-def test_the_image_installs_a_part_of_the_lock() -> None:
+def test_the_image_installs_what_the_lock_has_and_the_login_in_the_same_versions() -> None:
     everywhere, image = pins("requirements.txt"), pins("include/images/airflow/requirements.txt")
+    versions = dict(everywhere.keys())
 
-    assert len(image) > 150
-    assert {pin: hashes for pin, hashes in image.items() if everywhere.get(pin) != hashes} == {}
+    shared = {pin: hashes for pin, hashes in image.items() if pin[0] in versions}
+    alone = {name for name, _ in image} - versions.keys()
+
+    assert len(shared) > 150
+    assert {pin: hashes for pin, hashes in shared.items() if everywhere.get(pin) != hashes} == {}
+    assert "apache-airflow-providers-fab" in alone
+    assert len(alone) < 30  # the login and what it needs: the extra "login" of pyproject.toml
     assert not {name for name, _ in image} & {"pytest", "mypy", "ruff", "playwright", "hypothesis"}
 
 
