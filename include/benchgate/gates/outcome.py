@@ -65,6 +65,8 @@ def _outcome(
     if state == "failed":
         reason = record.reason if record is not None else None
         return ended(EndState.FAILED, reason or "the measurement broke and left no reason")
+    if record is not None and record.broken_off:
+        return ended(EndState.NOT_RUN, record.reason)  # what its launch lacks, the run had no time for
     if launch_refused:
         return ended(EndState.UNPUBLISHABLE, f"{'; '.join(launch_refused)} (not measured)")
     if state == "not_run":

@@ -122,6 +122,7 @@ class CellRecord(PlannedCell):
 
     state: Literal["planned", "measured", "failed", "not_run"] = "planned"
     reason: str | None = None  # for failed and not_run
+    broken_off: bool = False  # not_run because its run ended before it began, and no gate had kept it from beginning
     summary: CellSummary | None = None
     server_metrics: ServerMetrics | None = None
     client_totals: TokenTotals | None = None  # to be held against the rise of the server's counters

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 from benchgate.artifacts import RunStore, all_runs
 from benchgate.errors import BenchgateError
-from benchgate.records import CellRecord, Failure, FailureKind, RunRecord
+from benchgate.records import CellRecord, Failure, FailureKind, LaunchRecord, RunRecord
 from benchgate.steps import publishing
 from benchgate.steps.context import CampaignRun, now, owner_is_gone
+from benchgate.steps.measuring import why_not_measured
+from benchgate.steps.proving import unproven_claims
 
 Say = Callable[[str], None]
 
@@ -46,30 +48,49 @@ def why_over(record: RunRecord, *, named: bool = False, ask: Callable[[RunRecord
 
 
 def close_cells(run: CampaignRun, why: str) -> int:
-    """Give each planned cell without a record its end, and each launch that was starting; returns how many cells.
+    """Give each planned cell without a record its end, and each launch that nobody ended; returns how many cells.
 
     A cell that was being measured is ``failed``, one that never began is ``not_run``. Cells whose launch failed by
-    itself keep that as their reason.
+    itself keep that as their reason, and those that a gate had kept from being measured are the gate's.
     """
     closed = 0
     for planned in run.ledger.launches:
         launch = run.launch_record(planned.launch)
-        failed_by_itself = launch is not None and launch.end_state == "failed"
-        if launch is not None and launch.end_state == "starting":
-            failure = Failure(kind=FailureKind.KILLED, reason=why)
-            run.update_launch(
-                planned.launch, end_state="failed", failure=failure, stopped_at=launch.stopped_at or now()
-            )
-        if failed_by_itself:
+        if launch is not None and launch.end_state == "failed":
             continue
-        for cell in run.cells_of(planned.launch):
-            if run.cell_record(cell.cell) is not None:
-                continue
+        refused = launch is not None and _refused(run, launch)
+        open_cells = [cell for cell in run.cells_of(planned.launch) if run.cell_record(cell.cell) is None]
+        for cell in open_cells:
             begun = run.store.exists(run.store.cell_path(cell.cell, "progress.json"))
-            reason = f"{why} while this cell was measured" if begun else why
-            run.save_cell(CellRecord(**cell.model_dump(), state="failed" if begun else "not_run", reason=reason))
-            closed += 1
+            record = CellRecord(
+                **cell.model_dump(),
+                state="failed" if begun else "not_run",
+                reason=f"{why} while this cell was measured" if begun else why,
+                broken_off=not begun and not refused,
+            )
+            run.save_cell(record)
+        closed += len(open_cells)
+        if launch is not None and launch.end_state != "not_run":
+            _close_launch(run, launch, why if open_cells else None)
     return closed
+
+
+def _refused(run: CampaignRun, launch: LaunchRecord) -> bool:
+    """Whether a gate's answer keeps the cells of a launch from being measured. One that was never asked has none."""
+    if launch.needle is not None:
+        return why_not_measured(run, launch.launch) is not None
+    proofs = {proof.name: proof for proof in launch.proofs}
+    return bool(proofs and unproven_claims(run.campaign.arms[launch.arm].prove, proofs))
+
+
+def _close_launch(run: CampaignRun, launch: LaunchRecord, why: str | None) -> None:
+    """End a launch that was starting or served when its run ended. ``why`` is None when all its cells had their end."""
+    if launch.stopped_at is not None and launch.end_state != "starting":
+        return
+    changes: dict[str, object] = {"stopped_at": launch.stopped_at or now()}
+    if why is not None:
+        changes |= {"end_state": "failed", "failure": Failure(kind=FailureKind.KILLED, reason=why)}
+    run.update_launch(launch.launch, **changes)
 
 
 def break_off(run: CampaignRun, why: str) -> int:

@@ -70,6 +70,14 @@ def test_not_measured_because_a_gate_stopped_the_arm_is_unpublishable(record: Ce
     assert ended.reason == "needle check 0/3 (not measured)"
 
 
+def test_what_a_broken_off_run_never_began_is_not_run_although_its_launch_lacks_a_needle_check() -> None:
+    left = cell_record(PLANNED, state="not_run", summary=None, reason="the process was killed", broken_off=True)
+
+    ended = outcome(launch_record(LAUNCH), left, refusal(LAUNCH.launch, "no needle check was run on this launch"))
+
+    assert (ended.state, ended.reason) == (EndState.NOT_RUN, "the process was killed")
+
+
 def test_a_broken_measurement_is_failed_with_its_own_reason() -> None:
     broken = cell_record(PLANNED, state="failed", summary=None, reason="the client was killed")
 

@@ -9,7 +9,17 @@ import pytest
 
 from benchgate.hosts.process_table import identify
 from benchgate.names import run_key
-from benchgate.records import CellRecord, Failure, FailureKind, LaunchRecord, RunRecord
+from benchgate.records import (
+    CellRecord,
+    Evidence,
+    Failure,
+    FailureKind,
+    LaunchRecord,
+    NeedleCheck,
+    NeedleResult,
+    Proof,
+    RunRecord,
+)
 from benchgate.steps import ending, planning, publishing
 from benchgate.steps.context import CampaignRun, owner_of_this_run
 from benchgate.steps.leftovers import recorded_as_over
@@ -21,7 +31,7 @@ campaign: mini
 engine: llamacpp
 model: {id: some/model, source: {host_path: /nowhere/model.gguf}}
 arms:
-  measured: {placement: here/one}
+  measured: {placement: here/one, prove: {weights_type: fast}}
   starting: {placement: here/two}
   refused: {placement: here/three}
   waiting: {placement: here/four}
@@ -88,6 +98,53 @@ def test_each_open_cell_says_how_far_it_came(killed: CampaignRun) -> None:
     assert (starting.end_state, starting.failure.kind) == ("failed", FailureKind.KILLED)
 
 
+def test_a_server_that_was_left_behind_has_its_end_with_the_reason(killed: CampaignRun) -> None:
+    ending.break_off(killed, WHY)
+
+    left = killed.launch_record("measured@here/one")
+    assert left is not None
+    assert left.failure == Failure(kind=FailureKind.KILLED, reason=WHY)
+    assert left.stopped_at is not None
+
+
+NOT_FOUND = NeedleResult(depth=0.5, context_tokens=1024, asked="what?", expected="a", answered="b", found=False)
+LOG = Evidence(line=1, text="some words of the log")
+
+
+@pytest.mark.parametrize(
+    ("known", "ended"),
+    [
+        ({}, ("not_run", WHY)),  # killed before its proofs were read
+        (
+            {"proofs": [Proof(name="weights_type", value="fast", evidence=LOG)]},
+            ("not_run", WHY),
+        ),  # before the needle check
+        ({"proofs": [Proof(name="weights_type", value="slow", evidence=LOG)]}, ("unpublishable", "weights_type")),
+        (
+            {
+                "proofs": [Proof(name="weights_type", value="fast", evidence=LOG)],
+                "needle": NeedleCheck(requested_context_tokens=1024, results=[NOT_FOUND]),
+            },
+            ("unpublishable", "needle check 0/1"),
+        ),
+    ],
+    ids=["not-proven", "no-needle-check", "wrong-kernel", "needle-lost"],
+)
+def test_a_kill_is_no_refusal_and_a_refusal_stays_one(
+    killed: CampaignRun, known: dict[str, object], ended: tuple[str, str], benchgate_home: Path
+) -> None:
+    url = f"sqlite:///{benchgate_home}/warehouse.db"
+    killed.update_launch("measured@here/one", **known)
+
+    ending.finish_killed_runs(ending.why_over, url=url)
+
+    [cell] = rows(url, "SELECT end_state, reason FROM cell WHERE cell = 'measured@here/one/chat/u4/r1'")
+    assert cell["end_state"] == ended[0]
+    assert ended[1] in cell["reason"]
+    listed = rows(url, "SELECT cell FROM did_not_run WHERE cell = 'measured@here/one/chat/u4/r1'")
+    assert bool(listed) == (ended[0] == "not_run")
+
+
 def test_breaking_off_twice_changes_nothing(killed: CampaignRun) -> None:
     ending.break_off(killed, WHY)
     before = (ends(killed), killed.record)
@@ -110,7 +167,7 @@ def test_a_killed_run_gets_its_end_and_its_rows_once(killed: CampaignRun, benchg
     states = rows(url, "SELECT arm, end_state, count(*) AS n FROM cell GROUP BY 1, 2")
     assert {(row["arm"], row["end_state"]): row["n"] for row in states} == {
         ("measured", "failed"): 2,
-        ("measured", "unpublishable"): 1,  # it never ran, and its launch has no needle check either
+        ("measured", "not_run"): 1,  # no gate refused it: its needle check had not ended
         ("refused", "not_run"): 3,
         ("starting", "not_run"): 3,
         ("waiting", "not_run"): 3,
