@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
+from pathlib import Path
 
 from benchgate.engines import get_engine
 from benchgate.engines.base import ServerRequest
 from benchgate.errors import BenchgateError
 from benchgate.hosts.base import Mount, ServerSpec
 from benchgate.hosts.docker_command import DockerRun, docker_run, quote
+from benchgate.names import model_target, model_volume
 from benchgate.plan import launches_of
-from benchgate.secrets import MASK, mask
-from benchgate.spec.campaign import ArgValue, CampaignSpec, ModelSpec
+from benchgate.secrets import mask
+from benchgate.seeding.model_package import seed_path
+from benchgate.spec.campaign import ArgValue, CampaignSpec, ModelSource, ModelSpec
 from benchgate.spec.hosts import HostSpec, Inventory, PlacementSpec
 
 HUB_CACHE_TARGET = "/root/.cache/huggingface"
 VOCAB_TARGET = "/vocab"
-MODEL_TARGET = "/model"
 DEFAULT_HUB_CACHE = "~/.cache/huggingface"
 # What the published images start by themselves; an engine that is not here has its whole command written out
 IMAGE_ENTRYPOINTS = {"vllm": ["vllm", "serve"]}
@@ -32,10 +34,13 @@ class ProcessCommand:
 
     argv: tuple[str, ...]
     env: dict[str, str]
+    secrets: tuple[str, ...] = ()  # names; the values are those of the shell that it is typed into
 
     def shell(self) -> str:
         """The command for a shell: variables, then the command, one flag a line."""
-        lines = [" ".join(quote(f"{name}={value}") for name, value in self.env.items())] if self.env else []
+        variables = [f'{name}="${name}"' for name in self.secrets]
+        variables += [quote(f"{name}={value}") for name, value in self.env.items()]
+        lines = [" ".join(variables)] if variables else []
         groups: list[list[str]] = [[]]
         for word in self.argv:
             if word.startswith("--"):
@@ -49,7 +54,7 @@ def command_of(
 ) -> DockerRun | ProcessCommand:
     """The command that an arm of a campaign equals on a placement; by default the one it is written for.
 
-    Paths stay as the inventory has them (``~`` included); values of secrets are never shown.
+    Paths stay as the inventory has them (``~`` included). Secrets are named; the shell has their values.
 
     Raises:
         BenchgateError: no such arm, or the arm is not planned on that placement, or its settings can never work.
@@ -107,7 +112,7 @@ def _container(campaign: CampaignSpec, host: HostSpec, place: PlacementSpec, arm
         cpus=place.cpus,
         shm_size_gib=campaign.shm_size_gib,
         mounts=mounts,
-        secrets=dict.fromkeys(campaign.secrets, MASK),
+        secrets=dict.fromkeys(campaign.secrets, ""),
         internal_network=False,
     )
 
@@ -131,9 +136,9 @@ def _process(campaign: CampaignSpec, host: HostSpec, place: PlacementSpec, arm: 
     env = {name: mask(value) for name, value in command.env.items()}
     if place.gpus:
         env = {"CUDA_VISIBLE_DEVICES": ",".join(place.gpus), **env}
-    env = {**dict.fromkeys(campaign.secrets, MASK), **env}
+    secrets = tuple(name for name in campaign.secrets if name not in env)
     pinned = ["taskset", "--cpu-list", place.cpus] if place.cpus else []
-    return ProcessCommand((*pinned, *(command.entrypoint or []), *(mask(word) for word in command.argv)), env)
+    return ProcessCommand((*pinned, *(command.entrypoint or []), *(mask(word) for word in command.argv)), env, secrets)
 
 
 def _model_in_container(model: ModelSpec, host: HostSpec) -> tuple[str, list[Mount]]:
@@ -143,8 +148,15 @@ def _model_in_container(model: ModelSpec, host: HostSpec) -> tuple[str, list[Mou
         return model.id, [Mount(host.hub_cache or DEFAULT_HUB_CACHE, HUB_CACHE_TARGET, read_only=False)]
     if source.host_path is not None:
         return _inside(source.host_path, source.file), [Mount(source.host_path, source.host_path)]
-    folder = source.folder or "benchgate-models"  # a package is unpacked into a volume
-    return _inside(MODEL_TARGET, source.file), [Mount(folder, MODEL_TARGET)]
+    on_worker = seed_path(source) if source.package is not None else Path(_inside(str(source.folder), source.file))
+    target, digest = model_target(model.id), _pinned_content(source)
+    place = model_volume(model.id, digest) if digest else str(on_worker if source.file is None else on_worker.parent)
+    return _inside(target, on_worker.name if source.file else None), [Mount(place, target)]
+
+
+def _pinned_content(source: ModelSource) -> str | None:
+    """The digest that a volume of the model is named by, where the campaign pins it. That of a wheel is another."""
+    return None if source.package is not None and source.file is None else source.sha256
 
 
 def _model_on_host(model: ModelSpec) -> str:
@@ -152,7 +164,7 @@ def _model_on_host(model: ModelSpec) -> str:
     if source is None:
         return model.id
     if source.package is not None:
-        return source.file or source.package
+        return str(seed_path(source))
     return _inside(str(source.host_path or source.folder), source.file)
 
 

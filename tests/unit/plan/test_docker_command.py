@@ -47,7 +47,7 @@ def test_every_flag_is_on_its_own_line_with_its_value():
         "  -p 8000:8000 \\",
         "  -v /models:/m:ro \\",
         "  -v volume:/v \\",
-        "  --env HF_TOKEN=*** \\",
+        "  --env HF_TOKEN \\",
         "  --env B=2 \\",
         "  --env 'A=x y' \\",
         "  --entrypoint vllm \\",
@@ -86,8 +86,6 @@ def test_gpus_are_named_as_docker_reads_them(gpus, value):
 def test_a_tilde_is_left_to_the_shell_and_the_rest_is_quoted():
     assert quote("~/my models:/m") == "~/'my models:/m'"
     assert quote("~user") == "'~user'"
-    assert quote("TOKEN=***") == "TOKEN=***"
-    assert quote("a=*** b") == "'a=*** b'"
 
 
 @given(st.text(alphabet=st.characters(blacklist_categories=("Cs",), blacklist_characters="\0")))
@@ -134,9 +132,8 @@ def test_it_equals_what_the_docker_engine_is_asked_for(changes, publish):
     assert flags["image"] == [body["Image"]]
     words = [*flags.get("--entrypoint", []), *flags["argv"]]
     assert words == [*body.get("Entrypoint", []), *body["Cmd"]]
-    masked = {entry.partition("=")[0]: entry.partition("=")[2] for entry in body["Env"]}
-    masked.update(dict.fromkeys(server.secrets, "***"))
-    assert dict(entry.split("=", 1) for entry in flags.get("--env", [])) == masked
+    named = [entry.partition("=")[0] if entry.partition("=")[0] in server.secrets else entry for entry in body["Env"]]
+    assert sorted(flags.get("--env", [])) == sorted(named)
     assert dict(label.split("=", 1) for label in flags["--label"]) == body["Labels"]
     assert flags["--network"] == [host["NetworkMode"]]
     assert flags["--cap-drop"] == host["CapDrop"]
