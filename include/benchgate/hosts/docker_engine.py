@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -19,31 +18,21 @@ from paramiko import SSHException
 from benchgate import secrets
 from benchgate.errors import HostError
 from benchgate.hosts.docker_connections import EngineConnection
-from benchgate.spec.hosts import TlsFiles
+from benchgate.hosts.docker_tls import tls_problem
 
 # Any engine from Docker 17.05 (2017) on speaks this version; it is only used to ask for the engine's own.
 _BOOTSTRAP_API_VERSION = "1.29"
 CALL_TIMEOUT_S = 60.0
 
 
-def tls_problem(host: str, url: str, tls: TlsFiles | None) -> str | None:
-    """What is wrong with the TLS files of a host, before any connection; None when nothing is."""
-    if tls is None:
-        return None
-    if not url.startswith(("tcp://", "https://")):
-        return f"host {host}: TLS files are given, but {url} is not a tcp:// address"
-    for name, file in (("ca", tls.ca), ("cert", tls.cert), ("key", tls.key)):
-        path = Path(file).expanduser()
-        if not path.is_file():
-            return f"host {host}: TLS file tls.{name} {file} does not exist"
-        if not os.access(path, os.R_OK):
-            return f"host {host}: TLS file tls.{name} {file} is not readable by this user"
-    return None
-
-
 # (part of the error's text in lower case, what it means, what to do); the first hit counts
 _CONNECT_ERRORS: tuple[tuple[str, str, str], ...] = (
     ("http request to an https server", "it speaks TLS and no TLS files are given", "add tls: {ca, cert, key}"),
+    (
+        "badstatusline",
+        "what answers there does not speak HTTP and is no Docker Engine",
+        "correct docker_url: the address and port of the engine (usually 2376, with TLS)",
+    ),
     (
         "wrong version number",
         "it does not speak TLS on that port",
@@ -124,6 +113,18 @@ def explain_connect_error(host: str, url: str, error: BaseException) -> HostErro
     return HostError(f"{where}: {secrets.mask(text[:300])}", remedy="try `docker version` with the same address")
 
 
+def speaks_docker(error: APIError) -> bool:
+    """Whether a refusal is a Docker Engine's: JSON with a message, or its word that this port wants TLS."""
+    if "HTTPS server" in str(error):
+        return True
+    if error.response is None:
+        return False
+    try:
+        return isinstance(error.response.json()["message"], str)
+    except (requests.JSONDecodeError, LookupError, TypeError):
+        return False
+
+
 def api_message(error: APIError) -> str:
     """The engine's own words about a refused call, on one line, masked."""
     return secrets.mask(" ".join(str(error.explanation or error).split())[:500])
@@ -152,10 +153,30 @@ class DockerEngine:
             if self._version is None:
                 first = self._client(_BOOTSTRAP_API_VERSION, min(self.timeout_s, 20.0))
                 try:
-                    self._version = str(first.version(api_version=False)["ApiVersion"])
+                    self._version = self._asked_version(first)
                 finally:
                     first.close()
             return self._client(self._version, timeout_s)
+
+    def _asked_version(self, client: Any) -> str:
+        """The newest API version of the engine: the first question of all, so also whether an engine answers at all.
+
+        Raises:
+            HostError: what answers is something else, such as a web server or an inference server.
+        """
+        try:
+            return str(client.version(api_version=False)["ApiVersion"])
+        except APIError as error:
+            if speaks_docker(error):
+                raise
+            said = f"HTTP status {error.status_code}"
+        except (requests.JSONDecodeError, LookupError, TypeError):  # no JSON, or other JSON than an engine's
+            said = "something else than a version"
+        raise HostError(
+            f"host {self.host}: what answers at {secrets.mask(self.connection.url)} is no Docker Engine: "
+            f"asked for its version, it says {said}",
+            remedy="correct docker_url: the address and port of the engine (usually 2376, with TLS)",
+        )
 
     def _client(self, version: str, timeout_s: float) -> Any:
         problem = tls_problem(self.host, self.connection.url, self.connection.tls)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from docker.errors import APIError
 
 from benchgate import secrets
 from benchgate.errors import HostError
 from benchgate.hosts.docker_connections import EngineConnection, connection_from_fields, connection_of, use_connections
-from benchgate.hosts.docker_engine import explain_connect_error, tls_problem
+from benchgate.hosts.docker_engine import explain_connect_error
 from benchgate.spec.hosts import HostSpec, TlsFiles
 
 BY_URL = HostSpec.model_validate({"docker_url": "tcp://gpu1:2376", "placements": {"a": {}}})
@@ -72,18 +70,6 @@ def test_a_process_host_has_no_docker_connection() -> None:
 
     with pytest.raises(HostError, match="not a Docker host"):
         connection_of("local", spec)
-
-
-def test_tls_files_are_looked_at_before_anything_is_sent(tmp_path: Path) -> None:
-    for name in ("ca", "cert", "key"):
-        (tmp_path / name).write_text("x")
-    files = {name: str(tmp_path / name) for name in ("ca", "cert", "key")}
-
-    assert tls_problem("gpu1", "tcp://gpu1:2376", TlsFiles(**files)) is None
-    assert tls_problem("gpu1", "tcp://gpu1:2376", None) is None
-    missing = tls_problem("gpu1", "tcp://gpu1:2376", TlsFiles(**{**files, "cert": "/no/cert"}))
-    assert missing == "host gpu1: TLS file tls.cert /no/cert does not exist"
-    assert "not a tcp://" in str(tls_problem("gpu1", "unix:///x", TlsFiles(**files)))
 
 
 @pytest.mark.parametrize(
