@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from benchgate import cli
-from benchgate.errors import SpecError
+from benchgate.cli.bench_command import config_of
+from benchgate.errors import BenchgateError, SpecError
 from benchgate.spec.load import load_campaign, load_inventory
 from tests.support.doc_pages import DOCS, NOT_RUN_HERE, PAGES, ROOT, Block, blocks, commands, every_block
 
@@ -64,7 +65,7 @@ def benchgate_calls(command: str) -> list[list[str]]:
 
 
 def parse(argv: list[str]) -> None:
-    """Let the command's own parser read the arguments; wrong ones end in SystemExit."""
+    """Let the command's own parser read the arguments, and check what it asks of options together."""
     if argv == ["--help"]:
         return
     assert argv[0] in cli.COMMANDS, argv
@@ -73,8 +74,10 @@ def parse(argv: list[str]) -> None:
     if "--help" in argv:
         return
     try:
-        parser.parse_args(argv[1:])
-    except (argparse.ArgumentError, SystemExit) as error:
+        args = parser.parse_args(argv[1:])
+        if argv[0] == "bench":
+            config_of(args).check()
+    except (argparse.ArgumentError, BenchgateError, SystemExit) as error:
         pytest.fail(f"{shlex.join(argv)}: {error}")
 
 
