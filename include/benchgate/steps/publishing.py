@@ -32,11 +32,18 @@ def validate(run: CampaignRun, *, say: Say = print) -> GateResult:
             if file.is_file():
                 run.store.put(run.store.root.joinpath("validation", *file.relative_to(folder).parts), file)
     run.store.write(run.store.path("gates.json"), result)
-    say(f"{sum(not verdict.passed for verdict in result.verdicts)} of {len(result.verdicts)} rules refused something")
+    say(_verdicts_in_words(result))
     for verdict in result.verdicts:
         if not verdict.passed:
             say(f"{verdict.severity}: {verdict.subject}: {verdict.rule}: {verdict.reason}")
     return result
+
+
+def _verdicts_in_words(result: GateResult) -> str:
+    """How many rules refused something, and how many only warned."""
+    failed = Counter(verdict.severity for verdict in result.verdicts if not verdict.passed)
+    warned = f", {failed['warning']} warned" if failed["warning"] else ""
+    return f"{failed['critical']} of {len(result.verdicts)} rules refused something{warned}"
 
 
 def load(run: CampaignRun, *, url: str | None = None, say: Say = print) -> dict[str, int]:
