@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from benchgate import secrets
 from benchgate.hosts.process_state import LaunchState, PlacementFolder
-from benchgate.hosts.process_table import alive, command_line, end_all, family, signal_all
+from benchgate.hosts.process_table import ProcessId, ProcessStat, alive, command_line, end_all, family, signal_all
 from benchgate.records import ExitInfo
 
 STALE_GRACE_S = 10.0
@@ -33,10 +33,16 @@ def sweep(folder: PlacementFolder, state: LaunchState | None = None) -> list[str
     """End what a lease that nobody holds has left behind; says what. Call it with the lock held."""
     state = state or folder.current()
     server = state.server if state else None
-    left = family(folder.mark, server=server)
-    words = [f"process {p.id.pid} ({command_line(p.id.pid, 80)}) of {folder.path.name}" for p in left]
-    end_all(lambda: family(folder.mark, server=server), grace_s=2.0)
-    return [secrets.mask(word) for word in words]
+    commands: dict[ProcessId, str] = {}
+
+    def members() -> list[ProcessStat]:
+        found = family(folder.mark, server=server)
+        for process in found:
+            commands.setdefault(process.id, command_line(process.id.pid, 80))
+        return found
+
+    ended = end_all(members, grace_s=2.0)
+    return [secrets.mask(f"process {it.pid} ({commands[it]}) of {folder.path.name}") for it in ended]
 
 
 def remove_stale(

@@ -135,10 +135,9 @@ def end_all(members: Callable[[], list[ProcessStat]], *, grace_s: float) -> list
     ``members`` is asked again and again, because processes that are being ended still start others.
 
     Returns:
-        Who was there at the start, whether it took SIGTERM or SIGKILL.
+        Who was there at the start, whether it took SIGTERM or SIGKILL; not who had ended before it could be told.
     """
-    first = [process.id for process in members()]
-    signal_all(first, signal.SIGTERM)
+    first = signal_all([process.id for process in members()], signal.SIGTERM)
     deadline = time.monotonic() + grace_s
     while (left := members()) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -150,12 +149,15 @@ def end_all(members: Callable[[], list[ProcessStat]], *, grace_s: float) -> list
     return first
 
 
-def signal_all(processes: list[ProcessId], number: signal.Signals) -> None:
-    """Send a signal to those that still are who they were."""
+def signal_all(processes: list[ProcessId], number: signal.Signals) -> list[ProcessId]:
+    """Send a signal to those that still are who they were; returns who that was."""
+    sent = []
     for process in processes:
         if alive(process):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(process.pid, number)
+                sent.append(process)
+    return sent
 
 
 def oom_kills() -> int | None:

@@ -36,14 +36,25 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
+def runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def worker(kind: str) -> None:
     """``plain``: a child. ``daemon``: two forks and its own session. ``titled``: its environment is overwritten."""
     if kind == "daemon":
+        before = [os.getpid()]
         if os.fork():
             return
+        before.append(os.getpid())
         os.setsid()
         if os.fork():
             os._exit(0)
+        while any(runs(pid) for pid in before):  # it speaks once it is alone: who counts it counts nobody else
+            time.sleep(0.01)
     if kind == "titled":
         size = len(Path(f"/proc/{os.getpid()}/environ").read_bytes())
         first = ctypes.POINTER(ctypes.c_void_p).in_dll(ctypes.CDLL(None), "environ")[0]

@@ -160,3 +160,14 @@ def test_who_takes_sigterm_gets_no_sigkill():
         end_all(lambda: family("/kind"), grace_s=10)
 
         assert kind.wait(10) == -signal.SIGTERM
+
+
+def test_who_had_ended_before_it_could_be_told_is_not_said_to_have_been_ended():
+    with sleeper(env={LEASE_MARK: "/brief"}) as brief:
+        seen = family("/brief")
+        brief.kill()
+        brief.wait(10)
+
+        ended = end_all(iter([seen, []]).__next__, grace_s=10)
+
+    assert ended == []
