@@ -14,9 +14,9 @@ from benchgate.errors import BenchgateError, HostError
 from benchgate.hosts.docker_connections import connection_of
 from benchgate.hosts.docker_engine import DockerEngine
 from benchgate.seeding.image_pull import PullFailed, pull
-from benchgate.seeding.image_reference import parse_reference
 from benchgate.spec.campaign import CampaignSpec
 from benchgate.spec.hosts import Inventory
+from benchgate.spec.image_reference import parse_reference
 from benchgate.spec.load import load_campaign, load_inventory
 
 Say = Callable[[str], None]

@@ -11,7 +11,7 @@ from benchgate.errors import SeedError
 from benchgate.hosts.docker_engine import DockerEngine
 from benchgate.records import Evidence, SeedFact
 from benchgate.seeding.image_pull import PullFailed, RegistryLogin, pull
-from benchgate.seeding.image_reference import ImageReference, parse_reference, through_mirror
+from benchgate.spec.image_reference import ImageReference, parse_reference, through_mirror
 
 # Where images say which engine they hold; labels first, because nobody sets them by accident.
 _VERSION_LABELS = ("io.benchgate.engine.version", "ai.vllm.build.version", "org.opencontainers.image.version")

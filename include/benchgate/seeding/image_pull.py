@@ -14,7 +14,7 @@ from docker.errors import APIError
 from benchgate import secrets
 from benchgate.errors import SeedError
 from benchgate.hosts.docker_engine import DockerEngine, explain_connect_error
-from benchgate.seeding.image_reference import ImageReference
+from benchgate.spec.image_reference import ImageReference
 
 SILENCE_S = 900.0  # an engine that says nothing about a pull for this long has lost its registry
 REPORT_EVERY_S = 5.0

@@ -6,9 +6,12 @@ import re
 from collections.abc import Iterator, Mapping
 
 from benchgate.names import lease_name
+from benchgate.spec.image_reference import image_problem
 from benchgate.spec.rules import Complaint, Path, as_map, looks_secret
-from benchgate.spec.safety_rules import address_problem, engine_url_problem, image_problem
+from benchgate.spec.safety_rules import address_problem, engine_url_problem
 
+# As nvidia-smi and Docker name a GPU or a part of one: by its index or its UUID. (`all` is judged apart.)
+_GPU = re.compile(r"\d+(:\d+)?|(GPU|MIG)-[0-9A-Za-z/-]+")
 _LOOPBACK = re.compile(r"tcp://(localhost|127\.[0-9.]+|\[::1\])(:|/|$)")
 
 
@@ -68,6 +71,8 @@ def _placements(path: Path, host: Mapping[str, object]) -> Iterator[Complaint]:
         for index, gpu in enumerate(gpus):
             if gpu in gpus[:index]:
                 yield Complaint((*here, "gpus", index), f"GPU {gpu} is already listed")
+            if gpu != "all" and not _GPU.fullmatch(gpu):
+                yield Complaint((*here, "gpus", index), f"must be an index (0, 1, ..), a UUID or all; is {gpu!r}")
             if gpu == "all" and len(gpus) > 1:
                 yield Complaint((*here, "gpus", index), "all stands alone")
             elif gpu == "all" and process:

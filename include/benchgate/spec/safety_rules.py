@@ -12,12 +12,12 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from benchgate.spec.image_reference import image_problem
 from benchgate.spec.rules import Complaint, Path, as_map
 
 if TYPE_CHECKING:
     from benchgate.spec.hosts import Inventory
 
-IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9._+!-]*")
 _PLAIN_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
@@ -69,13 +69,6 @@ def word_problem(text: str) -> str | None:
     if not text or text.startswith("-") or text != text.strip() or _UNPRINTABLE.search(text):
         return f"must not be empty, begin with - or hold line ends or blanks around it; is {text!r}"
     return None
-
-
-def image_problem(image: str) -> str | None:
-    """An image reference."""
-    if IMAGE.fullmatch(image):
-        return None
-    return f"must be an image, name:tag or name@sha256:..; is {image!r}"
 
 
 def engine_url_problem(url: str) -> str | None:

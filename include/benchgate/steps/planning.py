@@ -14,8 +14,8 @@ from benchgate.plan import Selection, build_ledger
 from benchgate.records import Ledger, RunRecord
 from benchgate.spec.campaign import CampaignSpec
 from benchgate.spec.hosts import Inventory
+from benchgate.spec.image_reference import parse_reference
 from benchgate.spec.load import load_campaign, load_inventory
-from benchgate.spec.safety_rules import IMAGE
 from benchgate.steps.context import CampaignRun, now, owner_is_gone, owner_of_this_run
 
 # Keys of a trigger that choose cells, and those that steer other steps.
@@ -106,8 +106,9 @@ def _refuse_useless_image(campaign: CampaignSpec, ledger: Ledger, inventory: Inv
     """An image stands in for the campaign's own. Where no launch has that one, it would be measured without effect."""
     if image is None:
         return
-    if not isinstance(image, str) or not IMAGE.fullmatch(image):
+    if not isinstance(image, str):
         raise BenchgateError(f"{image!r} is no image", remedy="write name:tag, or name@sha256:.. of a digest")
+    parse_reference(image)
     docker = [launch for launch in ledger.launches if inventory.hosts[launch.host].kind == "docker"]
     if not docker:
         raise BenchgateError(

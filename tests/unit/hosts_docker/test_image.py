@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from benchgate.errors import SeedError
 from benchgate.seeding.image import ResolvedImage, digest_of, nothing_new, registry_login, version_in_image
 from benchgate.seeding.image_pull import PullFailure, PullProgress, classify
-from benchgate.seeding.image_reference import ImageReference, parse_reference, through_mirror
+from benchgate.spec.image_reference import ImageReference, parse_reference, through_mirror
 
 DIGEST = "sha256:" + "a" * 64
 OTHER = "sha256:" + "b" * 64

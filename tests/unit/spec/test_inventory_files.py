@@ -35,6 +35,10 @@ def test_the_inventory_loads_with_its_defaults():
         (docker_host("      p: {gpus: [0, 0]}\n"), 5, "hosts.h.placements.p.gpus[1]", "already listed"),
         (docker_host("      p: {gpus: [all, 0]}\n"), 5, "hosts.h.placements.p.gpus[0]", "stands alone"),
         ("hosts:\n  h: {kind: process, placements: {p: {gpus: [all]}}}\n", 2, "hosts.h.placements.p.gpus[0]", "index"),
+        (docker_host("      p: {gpus: [-1]}\n"), 5, "hosts.h.placements.p.gpus[0]", "a UUID or all"),
+        (docker_host("      p: {gpus: [0, one]}\n"), 5, "hosts.h.placements.p.gpus[1]", "is 'one'"),
+        (docker_host("      p: {gpus: ['0,1']}\n"), 5, "hosts.h.placements.p.gpus[0]", "an index"),
+        (docker_host("      p: {}\n", "    client_image: x@sha256:1\n"), 4, "hosts.h.client_image", "64 hexadecimal"),
         (docker_host("      p: {gpus: [true]}\n"), 5, "hosts.h.placements.p.gpus[0]", "must be text"),
         (docker_host("      p: {cpus: 0..7}\n"), 5, "hosts.h.placements.p.cpus", "expected form"),
         (docker_host("      p: {port: 70000}\n"), 5, "hosts.h.placements.p.port", "less than 65536"),
@@ -65,6 +69,12 @@ def test_a_mistake_is_told_with_line_and_field(tmp_path, text, line, field, says
     assert found
     assert found[0].line == line
     assert says in found[0].message
+
+
+def test_gpus_are_named_by_index_or_uuid(tmp_path):
+    named = ["0", "15", "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", "MIG-GPU-8932f937/1/0", "0:1"]
+    (tmp_path / "h.yaml").write_text(docker_host(f"      p: {{gpus: {named}}}\n"))
+    assert load_inventory(tmp_path / "h.yaml").hosts["h"].placements["p"].gpus == named
 
 
 def test_a_password_in_a_url_is_not_repeated(tmp_path):

@@ -84,6 +84,25 @@ def test_an_image_is_no_option_of_docker(tmp_path: Path, image: str) -> None:
     assert "must be an image" in refused(tmp_path, campaign(arm=f', image: "{image}"'))
 
 
+@pytest.mark.parametrize(
+    ("image", "says"),
+    [
+        ("x@sha256:abcd", "64 hexadecimal digits"),
+        ("x@", "nothing stands after the @"),
+        ("x@md5:" + "a" * 32, "64 hexadecimal digits"),
+        ("Vllm/x", "lower-case letters"),
+        ("x:", "a tag is letters"),
+        ("a/b:c:d", "a tag is letters"),
+        ("x//y", "lower-case letters"),
+    ],
+)
+def test_an_image_that_no_pull_could_take_is_refused_where_it_is_written(tmp_path: Path, image: str, says: str) -> None:
+    said = refused(tmp_path, campaign(arm=f', image: "{image}"'))
+
+    assert said.startswith("arms.a.image: must be an image")
+    assert says in said
+
+
 @pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "PYTHONSTARTUP", "BASH_ENV"])
 def test_code_of_this_machine_cannot_be_put_into_a_process_server(tmp_path: Path, name: str) -> None:
     arm = f", env: {{{name}: /tmp/x.so}}"

@@ -46,6 +46,20 @@ def parse_reference(text: str) -> ImageReference:
     Raises:
         SeedError: it is no image name.
     """
+    reference, problem = _taken_apart(text)
+    if problem:
+        raise SeedError(f"{text!r} is no image name: {problem}", remedy="write repository:tag or repository@sha256:..")
+    return reference
+
+
+def image_problem(text: str) -> str | None:
+    """What keeps a text from being an image name, for whoever wrote it into a file; None when it is one."""
+    problem = _taken_apart(text)[1]
+    return f"must be an image, name:tag or name@sha256:..: {problem}; is {text!r}" if problem else None
+
+
+def _taken_apart(text: str) -> tuple[ImageReference, str | None]:
+    """The parts of an image name, and what is wrong with them."""
     rest, _, digest = text.partition("@")
     first, slash, others = rest.partition("/")
     registry = None
@@ -63,9 +77,7 @@ def parse_reference(text: str) -> ImageReference:
         problem = "a repository is lower-case letters, digits and . _ - between slashes"
     elif ":" in rest and not _TAG.fullmatch(tag):
         problem = "a tag is letters, digits and . _ -"
-    if problem:
-        raise SeedError(f"{text!r} is no image name: {problem}", remedy="write repository:tag or repository@sha256:..")
-    return ImageReference(registry, path, None if digest else tag or "latest", digest or None)
+    return ImageReference(registry, path, None if digest else tag or "latest", digest or None), problem
 
 
 def through_mirror(reference: ImageReference, mirror: str | None) -> ImageReference:
