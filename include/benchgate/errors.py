@@ -42,6 +42,15 @@ class SeedError(BenchgateError):
     """An image, vocabulary, model or dataset could not be fetched or verified."""
 
 
+class NotSeeded(SeedError):
+    """A launch needs what its host's seed step did not bring. ``kind`` is one of the failure kinds of
+    ``benchgate.records``: that of the seed step."""
+
+    def __init__(self, message: str, *, kind: str, remedy: str | None = None) -> None:
+        self.kind = kind
+        super().__init__(message, remedy=remedy)
+
+
 class HostError(BenchgateError):
     """A host cannot be used: unreachable, refuses a container, lacks space."""
 

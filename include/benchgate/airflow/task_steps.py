@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from benchgate.airflow.operators import StepTask
+    from benchgate.records import SeedFact
 
 log = logging.getLogger("benchgate")
 
@@ -108,45 +111,61 @@ def _plan(task: StepTask, context: Context) -> str:
     return campaign_run.run
 
 
+@contextmanager
+def _seeding(task: StepTask, context: Context) -> Iterator[tuple[CampaignRun, str]]:
+    """The run and the host that a seed task works for. How it fails is kept for the launches on that host."""
+    from benchgate.steps.seed_failures import failure_kept
+
+    campaign_run, host = _run_of(task, context), str(task.host)
+    with failure_kept(campaign_run, host, task.step):
+        yield campaign_run, host
+
+
 def _pull_image(task: StepTask, context: Context) -> Any:
     from benchgate.airflow.secrets import secret_values
     from benchgate.airflow.warehouse import warehouse_url
     from benchgate.steps.images import last_used_digest, published_digests, pull_images
 
-    campaign_run = _run_of(task, context)
-    pull_images(
-        campaign_run,
-        str(task.host),
-        secrets=secret_values(campaign_run.campaign.secrets),
-        published=lambda campaign: published_digests(campaign, warehouse_url()),
-        last_used=lambda campaign, image: last_used_digest(campaign, image, warehouse_url()),
-        say=_say,
-    )
+    with _seeding(task, context) as (campaign_run, host):
+        pull_images(
+            campaign_run,
+            host,
+            secrets=secret_values(campaign_run.campaign.secrets),
+            published=lambda campaign: published_digests(campaign, warehouse_url()),
+            last_used=lambda campaign, image: last_used_digest(campaign, image, warehouse_url()),
+            say=_say,
+        )
     reason = campaign_run.record.nothing_new_reason
     if reason:
         raise AirflowSkipException(reason)
-    return campaign_run.seeds(str(task.host)).images
+    return campaign_run.seeds(host).images
 
 
 def _seed_vocab(task: StepTask, context: Context) -> list[str]:
     from benchgate.steps.seeding import seed_vocab
 
-    return [f"{fact.name} {fact.digest}" for fact in seed_vocab(_run_of(task, context), str(task.host), say=_say)]
+    with _seeding(task, context) as (campaign_run, host):
+        return _named(seed_vocab(campaign_run, host, say=_say))
 
 
 def _seed_model(task: StepTask, context: Context) -> list[str]:
     from benchgate.airflow.secrets import secret_values
     from benchgate.steps.seeding import seed_model
 
-    campaign_run = _run_of(task, context)
-    token = secret_values(campaign_run.campaign.secrets).get("HF_TOKEN")
-    return [f"{fact.name} {fact.digest}" for fact in seed_model(campaign_run, str(task.host), token=token, say=_say)]
+    with _seeding(task, context) as (campaign_run, host):
+        token = secret_values(campaign_run.campaign.secrets).get("HF_TOKEN")
+        return _named(seed_model(campaign_run, host, token=token, say=_say))
 
 
 def _seed_dataset(task: StepTask, context: Context) -> list[str]:
     from benchgate.steps.seeding import seed_dataset
 
-    return [f"{fact.name} {fact.digest}" for fact in seed_dataset(_run_of(task, context), str(task.host), say=_say)]
+    with _seeding(task, context) as (campaign_run, host):
+        return _named(seed_dataset(campaign_run, host, say=_say))
+
+
+def _named(facts: Iterable[SeedFact]) -> list[str]:
+    return [f"{fact.name} {fact.digest}" for fact in facts]
 
 
 def _preflight(task: StepTask, context: Context) -> None:

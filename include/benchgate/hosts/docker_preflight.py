@@ -119,14 +119,16 @@ def _candidates(engine: DockerEngine) -> list[dict[str, Any]]:
 def images(engine: DockerEngine, host: HostSpec, spec: ServerSpec) -> list[PreflightFinding]:
     """The server's image and the client image, on the host already: nothing is pulled while a lease is held."""
     return [
-        _image(engine, spec.image or "", "pull it first: the seed step does that"),
+        _image(engine, spec.image, "pull it first: the seed step does that"),
         _image(
             engine, host.client_image, "build it there: python include/images/build.py client --host " + engine.host
         ),
     ]
 
 
-def _image(engine: DockerEngine, name: str, remedy: str) -> PreflightFinding:
+def _image(engine: DockerEngine, name: str | None, remedy: str) -> PreflightFinding:
+    if name is None:
+        return PreflightFinding("image", False, f"no image of the server is on host {engine.host}", remedy=remedy)
     if engine.image(name) is None:
         return PreflightFinding("image", False, f"image {name} is not on host {engine.host}", remedy=remedy)
     return PreflightFinding("image", True, f"image {name} is there")

@@ -20,7 +20,7 @@ from benchgate.records.decisions import CellOutcome, EndState, GateResult, Quara
 from benchgate.records.launch import ExitInfo, Failure, FailureKind, HostFacts, LaunchRecord, Proof
 from benchgate.records.needles import NeedleCheck, NeedleResult
 from benchgate.records.run import Approval, Ledger, PlannedCell, PlannedLaunch, RunRecord
-from benchgate.records.seeds import HostSeeds, SeedFact, SeedMount
+from benchgate.records.seeds import HostSeeds, SeedFact, SeedFailure, SeedMount
 
 __all__ = [
     "Approval",
@@ -49,6 +49,7 @@ __all__ = [
     "Record",
     "RunRecord",
     "SeedFact",
+    "SeedFailure",
     "SeedMount",
     "ServerMetrics",
     "ServerMetricsSnapshot",

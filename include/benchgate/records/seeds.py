@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from benchgate.records.base import Record
+from benchgate.records.launch import FailureKind
 
 
 class SeedFact(Record):
@@ -23,6 +24,14 @@ class SeedMount(Record):
 
     source: str  # volume name or path on the host
     target: str
+
+
+class SeedFailure(Record):
+    """How a seed step of a host failed, for the launches that need what it did not bring."""
+
+    kind: FailureKind
+    reason: str  # in the step's own words, secrets masked
+    remedy: str | None = None
 
 
 class HostSeeds(Record):

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,7 @@ from benchgate.steps import ending, launching, measuring, needles, planning, pro
 from benchgate.steps.context import CampaignRun
 from benchgate.steps.launching import Say
 from benchgate.steps.leftovers import recorded_as_over
+from benchgate.steps.seed_failures import failure_kept
 
 _INTERRUPT_GRACE_S = 10.0  # who interrupts has little time left
 
@@ -84,8 +85,9 @@ def _measure(run: CampaignRun, options: DriverOptions, say: Say) -> None:
         _lane(run, launches, options, say, len(lanes) > 1, over)
 
     with ThreadPoolExecutor(max_workers=max(len(lanes), 1)) as pool:
+        futures: list[Future[None]] = []
         try:
-            futures = [pool.submit(lane_of, lane.launches) for lane in lanes]
+            futures.extend(pool.submit(lane_of, lane.launches) for lane in lanes)
             begin.set()
             for future in futures:
                 error = future.exception()
@@ -95,6 +97,9 @@ def _measure(run: CampaignRun, options: DriverOptions, say: Say) -> None:
             over.set()
             begin.set()
             _end_servers(run, say)
+            for future in futures:  # the interruption goes on its way, and would take what went wrong along
+                if (error := future.exception()) is not None:
+                    say(f"{type(error).__name__}: {error}")
             raise
     if failures:
         raise failures[0]
@@ -130,32 +135,36 @@ def _by(error: BaseException) -> str:
 def _seed(run: CampaignRun, options: DriverOptions, say: Say) -> None:
     """Per host; a seed that fails is told by the launches that need it."""
     for host in dict.fromkeys(launch.host for launch in run.ledger.launches):
-        steps: list[Callable[[], object]] = [
-            lambda host=host: seeding.seed_vocab(run, host, say=say),  # type: ignore[misc]
-            lambda host=host: seeding.seed_model(  # type: ignore[misc]
-                run, host, token=options.secrets.get("HF_TOKEN"), say=say
-            ),
-            lambda host=host: seeding.seed_dataset(run, host, say=say),  # type: ignore[misc]
-        ]
-        if run.inventory.hosts[host].kind == "docker":
-            from benchgate.steps.images import last_used_digest, published_digests, pull_images
-
-            steps.insert(
-                0,
-                lambda host=host: pull_images(  # type: ignore[misc]
-                    run,
-                    host,
-                    secrets=options.secrets,
-                    published=lambda campaign: published_digests(campaign, options.warehouse_url),
-                    last_used=lambda campaign, image: last_used_digest(campaign, image, options.warehouse_url),
-                    say=say,
-                ),
-            )
-        for step in steps:
+        for name, step in _seed_steps(run, host, options, say).items():
             try:
-                step()
+                with failure_kept(run, host, name):
+                    step()
             except BenchgateError as error:
                 say(f"{host}: {error}")
+
+
+def _seed_steps(run: CampaignRun, host: str, options: DriverOptions, say: Say) -> dict[str, Callable[[], object]]:
+    """What is seeded on a host, in order."""
+    steps: dict[str, Callable[[], object]] = {
+        "seed_vocab": lambda: seeding.seed_vocab(run, host, say=say),
+        "seed_model": lambda: seeding.seed_model(run, host, token=options.secrets.get("HF_TOKEN"), say=say),
+        "seed_dataset": lambda: seeding.seed_dataset(run, host, say=say),
+    }
+    if run.inventory.hosts[host].kind != "docker":
+        return steps
+    from benchgate.steps.images import last_used_digest, published_digests, pull_images
+
+    def pull() -> object:
+        return pull_images(
+            run,
+            host,
+            secrets=options.secrets,
+            published=lambda campaign: published_digests(campaign, options.warehouse_url),
+            last_used=lambda campaign, image: last_used_digest(campaign, image, options.warehouse_url),
+            say=say,
+        )
+
+    return {"pull_image": pull, **steps}
 
 
 def _end_servers(run: CampaignRun, say: Say) -> None:

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchgate import secrets
-from benchgate.errors import BenchgateError, LeaseHeld, PreflightRefused, SeedError
+from benchgate.errors import BenchgateError, LeaseHeld, NotSeeded, PreflightRefused, SeedError
 from benchgate.hosts.base import Host, PreflightFinding, ServerHandle, never
 from benchgate.records import Failure, FailureKind, LaunchRecord
 from benchgate.steps.arguments import argument_findings
@@ -153,6 +153,8 @@ def _recorded(run: CampaignRun, launch_key: str, kind: FailureKind) -> Iterator[
     except BaseException as error:
         if isinstance(error, LeaseHeld):
             kind = FailureKind.LEASE_HELD
+        elif isinstance(error, NotSeeded):
+            kind = FailureKind(error.kind)
         elif isinstance(error, SeedError):
             kind = FailureKind.SEED_FAILED
         elif not isinstance(error, Exception):

@@ -8,11 +8,12 @@ from typing import cast
 
 from benchgate.engines import get_engine
 from benchgate.engines.base import ServerRequest
-from benchgate.errors import BenchgateError
 from benchgate.hosts.base import Mount, ServerSpec
-from benchgate.records import HostFacts, HostSeeds, LaunchRecord, PlannedLaunch
+from benchgate.records import HostFacts, LaunchRecord, PlannedLaunch
+from benchgate.seeding.dataset import SYNTHETIC
 from benchgate.spec.campaign import ArgValue, ModelSpec
 from benchgate.steps.context import CampaignRun, now
+from benchgate.steps.seed_failures import not_seeded, seed_failure
 
 
 def model_key(model_id: str, revision: str) -> str:
@@ -24,13 +25,16 @@ def server_spec(run: CampaignRun, launch_key: str, secret_values: dict[str, str]
     """The server that a launch starts: command line from the engine's adapter, mounts from the seeds.
 
     Raises:
-        BenchgateError: the arm's settings can never work, or a seed is missing.
+        NotSeeded: a seed is missing; with the reason of the step that did not bring it.
+        BenchgateError: the arm's settings can never work.
     """
     launch = run.launch(launch_key)
     campaign, (host, placement) = run.campaign, run.places(launch)
     seeds, model = run.seeds(launch.host), run.campaign.model_of(launch.arm)
-    image = run.image_of(launch)
-    model_path = _seeded(seeds, model, launch.host)
+    image = _seeded_image(run, launch)
+    model_path = _seeded(run, launch, model)
+    _refuse_without_vocab(run, launch)
+    _refuse_without_datasets(run, launch)
     in_container = host.kind == "docker"
     engine = get_engine(campaign.engine_of(launch.arm))
     command = engine.command(
@@ -54,7 +58,7 @@ def server_spec(run: CampaignRun, launch_key: str, secret_values: dict[str, str]
         argv=command.argv,
         env=command.env,
         port=placement.port,
-        image=seeds.images.get(image) if image else None,
+        image=image,
         entrypoint=command.entrypoint,
         gpus=placement.gpus,
         cpus=placement.cpus,
@@ -68,16 +72,42 @@ def server_spec(run: CampaignRun, launch_key: str, secret_values: dict[str, str]
 
 def _draft_paths(run: CampaignRun, launch: PlannedLaunch) -> dict[str, str]:
     """Where the draft models of an arm lie, as its server sees them: by the id that its arguments name."""
-    seeds, drafts = run.seeds(launch.host), run.campaign.arms[launch.arm].drafts
-    return {draft.id: _seeded(seeds, draft, launch.host, "draft model") for draft in drafts}
+    return {draft.id: _seeded(run, launch, draft, "draft model") for draft in run.campaign.arms[launch.arm].drafts}
 
 
-def _seeded(seeds: HostSeeds, model: ModelSpec, host: str, what: str = "model") -> str:
-    """Where a model lies on a host, as a server there sees it."""
-    key = model_key(model.id, model.revision)
-    if key not in seeds.models:
-        raise BenchgateError(f"{what} {key} was not seeded on host {host}", remedy="run the seed step first")
-    return seeds.models[key]
+def _seeded(run: CampaignRun, launch: PlannedLaunch, model: ModelSpec, what: str = "model") -> str:
+    """Where a model lies on the host of a launch, as a server there sees it."""
+    key, models = model_key(model.id, model.revision), run.seeds(launch.host).models
+    if key not in models:
+        raise not_seeded(run, launch.host, "seed_model", f"{what} {key}")
+    return models[key]
+
+
+def _seeded_image(run: CampaignRun, launch: PlannedLaunch) -> str | None:
+    """The image that a launch runs, by its digest; None on a process host."""
+    image, images = run.image_of(launch), run.seeds(launch.host).images
+    if image is None:
+        return None
+    if image not in images:
+        raise not_seeded(run, launch.host, "pull_image", f"image {image}")
+    return images[image]
+
+
+def _refuse_without_vocab(run: CampaignRun, launch: PlannedLaunch) -> None:
+    """A server without egress that finds no vocabulary would die minutes later of what is known now."""
+    names = run.campaign.model_of(launch.arm).vocab
+    if names and run.seeds(launch.host).vocab_dir is None:
+        raise not_seeded(run, launch.host, "seed_vocab", f"vocabulary {', '.join(names)}")
+
+
+def _refuse_without_datasets(run: CampaignRun, launch: PlannedLaunch) -> None:
+    """A server beside which no cell can be measured, since their datasets could not be seeded, is not started."""
+    if seed_failure(run, launch.host, "seed_dataset") is None:
+        return
+    workloads, seeded = run.campaign.workloads, run.seeds(launch.host).datasets
+    names = list(dict.fromkeys(workloads[cell.workload].dataset for cell in run.cells_of(launch.launch)))
+    if names and not any(name == SYNTHETIC or name in seeded for name in names):
+        raise not_seeded(run, launch.host, "seed_dataset", f"dataset {', '.join(names)}")
 
 
 def with_draft_paths(args: Mapping[str, ArgValue], paths: Mapping[str, str]) -> dict[str, ArgValue]:

@@ -14,7 +14,7 @@ from benchgate.pages.launch_page import launch_page
 from benchgate.pages.preflight import preflight_of
 from benchgate.pages.run_rows import find_run
 from benchgate.pages.run_view import run_view
-from benchgate.pages.task_ids import subject_of_task
+from benchgate.pages.task_ids import subject_of_task, telling_task
 from benchgate.warehouse.values import clean_text
 from tests.unit.pages.conftest import NIGHTS
 from tests.unit.pages.every_page import page
@@ -221,3 +221,14 @@ def test_a_run_that_airflow_does_not_have_leads_nowhere_in_it(connection: Connec
     assert "data-airflow" not in page("run", gone)
     assert there is not None
     assert page("run", there).count("Task log in Airflow") == len(there.launches)
+
+
+@pytest.mark.parametrize(
+    ("kind", "task"),
+    [("image_missing", "preflight"), ("seed_failed", "preflight"), ("preflight", "preflight"),
+     ("lease_held", "start_server"), ("kv_too_small", "wait_ready")],
+)  # fmt: skip
+def test_a_launch_that_failed_leads_to_the_task_that_says_why(kind: str, task: str) -> None:
+    launch = {"arm": "a", "host": "h", "placement": "p", "end_state": "failed", "failure_kind": kind, "started_at": "t"}
+
+    assert telling_task(launch) == f"a--h--p.{task}"
