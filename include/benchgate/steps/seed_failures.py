@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from upath import UPath
 
 from benchgate import secrets
-from benchgate.errors import ArtifactError, BenchgateError, HostError, NotSeeded
+from benchgate.errors import ArtifactError, BenchgateError, HostError, NotSeeded, SeedError
 from benchgate.records import FailureKind, SeedFailure
 from benchgate.steps.context import CampaignRun
 
@@ -30,6 +30,24 @@ def failure_kept(run: CampaignRun, host: str, step: str) -> Iterator[None]:
             run.store.write(_file(run, host, step), _failure(step, error))
         raise
     run.store.remove(_file(run, host, step))
+
+
+@contextmanager
+def one_of_several(failed: list[SeedError]) -> Iterator[None]:
+    """Bring one of the things of a seed step: that it cannot be had keeps none of the others from being brought."""
+    try:
+        yield
+    except SeedError as error:
+        failed.append(error)
+
+
+def refuse_if(failed: list[SeedError]) -> None:
+    """End a seed step that could not bring everything, with the reason of each."""
+    reasons = list(dict.fromkeys(str(error) for error in failed))  # a login that lacks its half is each image's reason
+    if len(reasons) == 1:
+        raise failed[0]
+    if reasons:
+        raise SeedError("; ".join(reasons))
 
 
 def seed_failure(run: CampaignRun, host: str, step: str) -> SeedFailure | None:

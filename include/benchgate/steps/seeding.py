@@ -12,6 +12,7 @@ from benchgate.names import model_target, model_volume
 from benchgate.records import HostSeeds, SeedFact, SeedMount
 from benchgate.spec.campaign import ModelSpec
 from benchgate.steps.context import CampaignRun
+from benchgate.steps.seed_failures import one_of_several, refuse_if
 from benchgate.steps.server_request import model_key
 
 if TYPE_CHECKING:
@@ -50,32 +51,38 @@ def seed_vocab(run: CampaignRun, host: str, *, say: Say = print) -> list[SeedFac
 
 def seed_model(run: CampaignRun, host: str, *, token: str | None = None, say: Say = print) -> list[SeedFact]:
     """Every model that an arm on ``host`` serves, and the draft models that its arguments name."""
-    facts = []
+    facts, failed = [], list[SeedError]()
     for model in _models(run, host):
-        fact = seeding.seed_model(model, say, token=token)
-        seeds, key = run.seeds(host), model_key(model.id, model.revision)
-        path = fact.path or model.id
-        on_host = model.source is not None and model.source.host_path is not None
-        if on_host:
-            fact = _verified_there(run, host, model, fact, say) if _is_docker(run, host) else _verified_here(fact, say)
-        if _is_docker(run, host):
-            local, target = Path(path), model_target(model.id)
-            if on_host:
-                seeds, path = with_more(seeds, mounts=[SeedMount(source=path, target=target)]), target
-            else:
-                volume = model_volume(model.id, fact.digest)
-                seeds = with_more(seeds, mounts=[_into_volume(run, host, local, volume, target, say)])
-                path = f"{target}/{local.name}" if local.is_file() else target
-        run.save_seeds(
-            with_more(
-                seeds,
-                facts=[fact],
-                models={key: path},
-                model_revisions={key: fact.digest} if fact.digest else {},
-            )
-        )
-        facts.append(fact)
+        with one_of_several(failed):
+            facts.append(_seed_one_model(run, host, model, token, say))
+    refuse_if(failed)
     return facts
+
+
+def _seed_one_model(run: CampaignRun, host: str, model: ModelSpec, token: str | None, say: Say) -> SeedFact:
+    fact = seeding.seed_model(model, say, token=token)
+    seeds, key = run.seeds(host), model_key(model.id, model.revision)
+    path = fact.path or model.id
+    on_host = model.source is not None and model.source.host_path is not None
+    if on_host:
+        fact = _verified_there(run, host, model, fact, say) if _is_docker(run, host) else _verified_here(fact, say)
+    if _is_docker(run, host):
+        local, target = Path(path), model_target(model.id)
+        if on_host:
+            seeds, path = with_more(seeds, mounts=[SeedMount(source=path, target=target)]), target
+        else:
+            volume = model_volume(model.id, fact.digest)
+            seeds = with_more(seeds, mounts=[_into_volume(run, host, local, volume, target, say)])
+            path = f"{target}/{local.name}" if local.is_file() else target
+    run.save_seeds(
+        with_more(
+            seeds,
+            facts=[fact],
+            models={key: path},
+            model_revisions={key: fact.digest} if fact.digest else {},
+        )
+    )
+    return fact
 
 
 def _verified_here(fact: SeedFact, say: Say) -> SeedFact:
@@ -104,18 +111,20 @@ def seed_dataset(run: CampaignRun, host: str, *, say: Say = print) -> list[SeedF
     """Every dataset that a workload reads; none for synthetic ones."""
     from benchgate.seeding.dataset import seed_dataset as put
 
-    facts = []
+    facts, failed = [], list[SeedError]()
     for name in dict.fromkeys(workload.dataset for workload in run.campaign.workloads.values()):
-        fact = put(name, say)
-        if fact is None or fact.path is None:
-            continue
-        seeds, path = run.seeds(host), fact.path
-        if _is_docker(run, host):
-            local = Path(path)
-            seeds = with_more(seeds, mounts=[_into_volume(run, host, local, "benchgate-datasets", _DATASETS, say)])
-            path = f"{_DATASETS}/{local.name}"
-        run.save_seeds(with_more(seeds, facts=[fact], datasets={name: path}))
-        facts.append(fact)
+        with one_of_several(failed):
+            fact = put(name, say)
+            if fact is None or fact.path is None:
+                continue
+            seeds, path = run.seeds(host), fact.path
+            if _is_docker(run, host):
+                local = Path(path)
+                seeds = with_more(seeds, mounts=[_into_volume(run, host, local, "benchgate-datasets", _DATASETS, say)])
+                path = f"{_DATASETS}/{local.name}"
+            run.save_seeds(with_more(seeds, facts=[fact], datasets={name: path}))
+            facts.append(fact)
+    refuse_if(failed)
     return facts
 
 

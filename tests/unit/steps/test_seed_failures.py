@@ -12,6 +12,7 @@ import pytest
 from benchgate.airflow import task_steps
 from benchgate.errors import BenchgateError, HostError, SeedError
 from benchgate.records import Failure, FailureKind
+from benchgate.seeding.image import ResolvedImage
 from benchgate.seeding.image_pull import PullFailed, PullFailure
 from benchgate.steps import driver, images, launching, planning, seeding
 from benchgate.steps.context import CampaignRun
@@ -202,3 +203,51 @@ def test_a_missing_secret_of_a_seed_task_is_told_by_the_launch(run_on: RunOn, mo
     seed_as_tasks(run)
 
     assert "needs the secret HF_TOKEN" in refused(run).reason
+
+
+def test_an_image_that_cannot_be_pulled_keeps_no_other_from_being_pulled(
+    run_on: RunOn, benchgate_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_on("away")
+    arms = (
+        "arms: {a: {placement: away/cpu}, b: {placement: away/cpu, image: 'other:1'}, "
+        "c: {placement: away/cpu, image: 'third:1'}}"
+    )
+    text = CAMPAIGN.replace("arms: {a: {placement: HOST/cpu}}", arms).replace("DATASET", "synthetic")
+    (benchgate_home / "c.yaml").write_text(text)
+    run = planning.plan_run(benchgate_home / "c.yaml", "night-2")
+
+    def resolve(_engine: object, image: str, **_: object) -> ResolvedImage:
+        if image == "other:1":
+            digest = "sha256:" + "1" * 64
+            return ResolvedImage("away", image, f"other@{digest}", digest, None, None, None, [], pulled=True)
+        raise PullFailed(f"cannot pull {image}", kind=PullFailure.NO_SUCH_TAG)
+
+    monkeypatch.setattr(images, "resolve_image", resolve)
+    driver._seed(run, DriverOptions(), lambda _: None)
+
+    kept = seed_failure(run, "away", "pull_image")
+    assert list(run.seeds("away").images) == ["other:1"]
+    assert kept is not None
+    assert "cannot pull engines/llamacpp:nightly" in kept.reason
+    assert "cannot pull third:1" in kept.reason
+
+
+def test_a_model_that_cannot_be_had_keeps_no_other_from_being_seeded(
+    run_on: RunOn, benchgate_home: Path, tmp_path: Path
+) -> None:
+    run_on("here")
+    there = tmp_path / "there.gguf"
+    there.write_bytes(b"GGUF")
+    arms = (
+        "arms: {a: {placement: here/cpu}, "
+        f"b: {{placement: here/cpu, model: {{id: there, source: {{host_path: {there}}}}}}}}}"
+    )
+    text = CAMPAIGN.replace("arms: {a: {placement: HOST/cpu}}", arms).replace("DATASET", "synthetic")
+    (benchgate_home / "c.yaml").write_text(text.replace("image: engines/llamacpp:nightly\n", ""))
+    run = planning.plan_run(benchgate_home / "c.yaml", "night-2")
+
+    driver._seed(run, DriverOptions(), lambda _: None)
+
+    assert list(run.seeds("here").models) == ["there@main"]
+    assert seed_failure(run, "here", "seed_model") is not None
