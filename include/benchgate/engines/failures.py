@@ -232,10 +232,15 @@ def failure_with_exit(found: Failure | None, exit_info: ExitInfo, *, timed_out: 
     )
 
 
-def _exit_evidence(exit_info: ExitInfo) -> Evidence:
+def exit_in_words(exit_info: ExitInfo) -> str:
+    """``exit code 137, OOMKilled, SIGKILL``: what is known of an end; empty when nothing is."""
     said = [
         f"exit code {exit_info.exit_code}" if exit_info.exit_code is not None else "",
         "OOMKilled" if exit_info.oom_killed else "",
         exit_info.signal or "",
     ]
-    return Evidence(line=None, text=", ".join(part for part in said if part), source="host")
+    return ", ".join(part for part in said if part)
+
+
+def _exit_evidence(exit_info: ExitInfo) -> Evidence:
+    return Evidence(line=None, text=exit_in_words(exit_info), source="host")

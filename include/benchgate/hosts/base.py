@@ -152,8 +152,15 @@ class Host(Protocol):
         """
         ...
 
+    def stop_client(self, handle: ServerHandle) -> None:
+        """Ask the load generator that this process runs beside a server to finish; nothing where there is none.
+
+        :meth:`run_client`, in another thread, returns with what was measured until then.
+        """
+        ...
+
     def stop(self, handle: ServerHandle, *, grace_s: float = 10.0) -> ExitInfo:
-        """Stop the server, free the lease, and say how it ended. Safe to call twice."""
+        """Stop the server, free the lease, and say how it ended. Safe to call twice, also by two at once."""
         ...
 
     def gpu_memory_returned(self, gpus: Sequence[str], *, timeout_s: float = 60.0) -> bool | None:

@@ -190,6 +190,10 @@ class DockerHost:
             mounts=mounts,
         )
 
+    def stop_client(self, handle: ServerHandle) -> None:
+        """See :meth:`benchgate.hosts.base.Host.stop_client`."""
+        docker_client.stop_own(self.engine, handle.name)
+
     def kill_client(self, handle: ServerHandle) -> None:
         """Kill the load generator that this process runs beside a server at once (its task is killed), if there is one.
 
@@ -200,8 +204,13 @@ class DockerHost:
     def stop(self, handle: ServerHandle, *, grace_s: float = 10.0) -> ExitInfo:
         """Stop the server, keep its log and exit, remove it and what stands beside it. Safe to call twice.
 
-        The container, and with it the lease, goes even when stopping it or keeping its log fails.
+        Of two at once, one does it, and the other waits and gives the same answer. The container, and with it the
+        lease, goes even when stopping it or keeping its log fails.
         """
+        with docker_ended.one_at_a_time(handle.name):
+            return self._stop(handle, grace_s)
+
+    def _stop(self, handle: ServerHandle, grace_s: float) -> ExitInfo:
         for beside in (docker_client.client_container_name(handle.name), probe_name(handle.name)):
             self._remove_beside(handle, beside)
         self._probes.pop(handle.id, None)
@@ -225,7 +234,13 @@ class DockerHost:
         if ended is None:
             return ExitInfo()
         how = containers.exit_info(ended["State"])
-        docker_ended.keep(handle.name, handle.id, self.log_lines(handle), how)
+        try:
+            docker_ended.keep(handle.name, handle.id, self.log_lines(handle), how)
+        except HostError:
+            left = containers.inspect(self.engine, handle.id)
+            if left is not None and left["State"]["Status"] not in ("removing", "dead"):
+                raise
+            # somebody else, on another worker, removes it at this moment: its log is theirs, how it ended is known
         return how
 
     def _remove_beside(self, handle: ServerHandle, name: str) -> None:

@@ -116,6 +116,13 @@ def run_client(
     return code
 
 
+def stop_own(engine: DockerEngine, lease: str) -> None:
+    """Ask the client that this process runs beside the server that holds ``lease`` to finish; nobody else's."""
+    container = _running.get(client_container_name(lease))
+    if container is not None:
+        _ask_to_stop(engine, container)
+
+
 def kill_own(engine: DockerEngine, lease: str) -> None:
     """Kill the client that this process runs beside the server that holds ``lease``, at once; nobody else's."""
     container = _running.get(client_container_name(lease))

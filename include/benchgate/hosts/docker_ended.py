@@ -7,6 +7,7 @@ lie in the local state folder of the worker that stopped it; the run's artifacts
 from __future__ import annotations
 
 import contextlib
+import fcntl
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -20,6 +21,19 @@ KEEP = 20  # launches a placement
 
 def _folder(lease: str) -> Path:
     return settings.state_dir() / "docker" / slug(lease)
+
+
+@contextlib.contextmanager
+def one_at_a_time(lease: str) -> Iterator[None]:
+    """Wait while another thread or process of this worker ends the server that holds ``lease``.
+
+    Whoever removes a container takes its log from one that is still reading it.
+    """
+    folder = _folder(lease)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "ending").open("wb") as lock:  # closing it frees the lock, also when this process is killed
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def keep(lease: str, container: str, lines: Iterable[bytes], how: ExitInfo) -> None:

@@ -149,6 +149,10 @@ class ProcessHost:
             args, output, mark=self._folder(handle.placement).mark, on_line=on_line, timeout_s=timeout_s
         )
 
+    def stop_client(self, handle: ServerHandle) -> None:
+        """See :meth:`benchgate.hosts.base.Host.stop_client`."""
+        process_client.stop_own(self._folder(handle.placement).mark)
+
     def stop(self, handle: ServerHandle, *, grace_s: float = 10.0) -> ExitInfo:
         """See :meth:`benchgate.hosts.base.Host.stop`. Returns when the port is free and the lease is released."""
         folder, state = self._folder(handle.placement), self._state(handle)

@@ -19,6 +19,8 @@ from benchgate.hosts.process_table import LEASE_MARK
 
 WIND_DOWN_S = 20.0  # after SIGINT the client still writes what it has measured
 
+_running: dict[str, subprocess.Popen[bytes]] = {}  # mark of a lease -> the client that this process runs beside it
+
 
 def run_client(args: list[str], output: Path, *, mark: str, on_line: Callable[[str], None], timeout_s: float) -> int:
     """Run ``python -m benchgate ARGS --output DIR`` and return its exit code.
@@ -48,6 +50,7 @@ def run_client(args: list[str], output: Path, *, mark: str, on_line: Callable[[s
         env=env,
         start_new_session=True,  # Ctrl-C of a terminal reaches us, and we decide what the client gets
     )
+    _running[mark] = client
     late = threading.Event()
 
     def too_late() -> None:
@@ -65,12 +68,20 @@ def run_client(args: list[str], output: Path, *, mark: str, on_line: Callable[[s
     finally:
         timer.cancel()
         _end(client)
+        _running.pop(mark, None)
     if late.is_set():
         raise MeasureFailed(
             f"the load generator ran longer than {timeout_s:g} s and was stopped",
             remedy="its own time cap (max_seconds) should end it earlier; is this machine overloaded?",
         )
     return code
+
+
+def stop_own(mark: str) -> None:
+    """Let the client that this process runs beside the lease with ``mark`` finish, then end it; nobody else's."""
+    client = _running.get(mark)
+    if client is not None:
+        _end(client)
 
 
 def _end(client: subprocess.Popen[bytes]) -> None:

@@ -18,6 +18,7 @@ from benchgate.metrics.goodput import Limits
 from benchgate.metrics.summary import summarise
 from benchgate.records import CellRecord, CellSummary, Evidence, PlannedCell
 from benchgate.spec.campaign import Gates, WorkloadSpec
+from benchgate.steps import server_life
 from benchgate.steps.client_args import bench_args
 from benchgate.steps.context import CampaignRun
 from benchgate.steps.launching import Say, launch_record, started
@@ -95,8 +96,10 @@ def _measure(run: CampaignRun, cell: PlannedCell, say: Say, client: RunClient | 
     workload, gates = run.campaign.workloads[cell.workload], run.campaign.gates_of(cell.arm)
     seeds = run.seeds(cell.host)
     run.forget_cell(cell.cell)
-    if not host.status(handle).running:
-        raise MeasureFailed(f"{cell.cell}: the server is gone", remedy="see the launch's server log")
+    ended = server_life.end_of(host, handle)
+    if ended is not None:
+        how = server_life.in_words(run, cell.launch, host, handle, ended)
+        raise MeasureFailed(f"{cell.cell}: the server is gone: {how}", remedy="see the launch's server log")
     args = bench_args(
         workload,
         cell,
@@ -122,7 +125,10 @@ def _measure(run: CampaignRun, cell: PlannedCell, say: Say, client: RunClient | 
             engine.parse_metrics,
             gpu=(lambda: host.gpu_samples(handle)) if record.gpus else None,
         )
-        with keeping_log_tail(run, cell.launch, host, handle), metrics.watching():
+        alive = server_life.outlived_by_server(
+            run, cell.launch, host, handle, keep=lambda: _keep_results(run, cell, output)
+        )
+        with keeping_log_tail(run, cell.launch, host, handle), metrics.watching(), alive:
             run_client = partial(client, host) if client else host.run_client
             code = run_client(
                 handle,
@@ -142,9 +148,9 @@ def _measure(run: CampaignRun, cell: PlannedCell, say: Say, client: RunClient | 
         compiled = _compiled(host, handle, engine.name, lines_before[0])
         if compiled:
             summary = _with_compiles(output, summary, workload, gates, compiled)
+            (output / "summary.json").write_text(summary.model_dump_json(indent=1))
         parquet = (output / "requests.parquet").read_bytes()
-        run.store.put(run.store.cell_path(cell.cell, "requests.parquet"), output / "requests.parquet")
-        run.store.write(run.store.cell_path(cell.cell, "summary.json"), summary)
+        _keep_results(run, cell, output)
         shutil.rmtree(output, ignore_errors=True)
     return run.save_cell(
         _empty(run, cell, None).model_copy(
@@ -157,6 +163,15 @@ def _measure(run: CampaignRun, cell: PlannedCell, say: Say, client: RunClient | 
             }
         )
     )
+
+
+def _keep_results(run: CampaignRun, cell: PlannedCell, output: Path) -> None:
+    """Copy what the load generator wrote into the artifacts."""
+    requests, summary = output / "requests.parquet", output / "summary.json"
+    if requests.is_file():
+        run.store.put(run.store.cell_path(cell.cell, requests.name), requests)
+    if summary.is_file():
+        run.store.write_text(run.store.cell_path(cell.cell, summary.name), summary.read_text())
 
 
 def _compiled(host: Host, handle: ServerHandle, engine: str, skip: int) -> list[Evidence]:

@@ -154,7 +154,9 @@ def read_bundle(
     cells = [store.read(store.cell_path(p.cell, "cell.json"), CellRecord) for p in ledger.cells]
     hosts = dict.fromkeys(launch.host for launch in ledger.launches)
     seeds = [store.read(store.path("seeds", f"{host}.json"), HostSeeds) for host in hosts]
-    files = {p.cell: store.cell_path(p.cell, "requests.parquet") for p in ledger.cells}
+    # a cell that failed may have left the requests that were measured until then: they are no result of it
+    measured = [cell.cell for cell in cells if cell is not None and cell.state == "measured"]
+    files = {cell: store.cell_path(cell, "requests.parquet") for cell in measured}
     return RunBundle(
         run=run,
         ledger=ledger,

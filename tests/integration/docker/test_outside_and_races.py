@@ -205,3 +205,34 @@ def test_a_launch_that_is_tried_again_takes_its_own_lease_back_and_no_other(
     assert again.id != handle.id
     assert host.status(beside).running
     assert host.remove_earlier(server(arm="triton")) == []
+
+
+def test_a_server_that_two_stop_at_once_ends_once_and_both_know_how(
+    host: DockerHost, server: MakeSpec, campaign: str
+) -> None:
+    handle = host.start(server())
+    wait_ready(host, handle)
+
+    ends = at_once(3, lambda: DockerHost(host.name, host.spec).stop(handle))
+
+    assert [end.exit_code for end in ends] == [0, 0, 0], ends
+    assert b"got the signal, leaving\n" in list(host.log_lines(handle))
+    assert left_of(host, campaign) == []
+
+
+def test_a_load_generator_that_is_asked_to_finish_brings_home_what_it_has(
+    host: DockerHost, server: MakeSpec, tmp_path: Path
+) -> None:
+    handle = host.start(server())
+    wait_ready(host, handle)
+
+    def stop_it(line: str) -> None:
+        if line == "cell 1/1 3 of 3":
+            host.engine.api.stop(handle.id, timeout=2)
+            DockerHost(host.name, host.spec).stop_client(handle)
+
+    code = host.run_client(handle, ["hang", "8000"], tmp_path, on_line=stop_it, timeout_s=60)
+
+    assert code == 130
+    assert (tmp_path / "summary.json").is_file()
+    host.stop_client(handle)  # nothing there: nothing happens

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchgate.errors import BenchgateError
+from benchgate.errors import BenchgateError, HostError
 from benchgate.hosts.base import ServerHandle
 from benchgate.records import ExitInfo
 from benchgate.steps import driver, launching, measuring, needles, planning, proving, publishing, readiness, seeding
@@ -107,6 +107,23 @@ def test_an_interrupted_run_takes_every_server_away_and_begins_nothing_more(
 
 def test_each_launch_is_brought_to_its_end_so_that_its_log_is_kept(servers: Servers, interrupted: CampaignRun) -> None:
     assert sorted(servers.recorded_stop) == ["beside@here/two", "first@here/one"]
+
+
+def test_a_server_whose_stop_fails_in_its_lane_is_told(
+    servers: Servers, benchgate_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(_run: CampaignRun, key: str, **_: object) -> None:
+        raise HostError(f"host here: cannot read the log of {key}")
+
+    said: list[str] = []
+    monkeypatch.setattr(launching, "stop_server", stop)
+    with pytest.raises(KeyboardInterrupt):
+        driver.drive(benchgate_home / "include" / "campaigns" / "mini.yaml", "r1", say=said.append)
+
+    assert {line for line in said if line.startswith("HostError: ")} == {
+        "HostError: host here: cannot read the log of beside@here/two",
+        "HostError: host here: cannot read the log of first@here/one",
+    }
 
 
 def test_every_cell_has_its_end_and_the_one_being_measured_is_no_result(
