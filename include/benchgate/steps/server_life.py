@@ -84,7 +84,7 @@ def end_of(host: Host, handle: ServerHandle, *, patience_s: float = _OUTAGE_S) -
 
 
 def in_words(run: CampaignRun, launch: str, host: Host, handle: ServerHandle, ended: ExitInfo) -> str:
-    """Kind, cause, exit and log line of a server's end: ``host_oom: the host ran out .. (exit code 137, OOMKilled)``."""
+    """Kind, cause, exit and log line of an end: ``host_oom: the host ran out of .. (exit code 137, OOMKilled)``."""
     engine = get_engine(launch_record(run, launch).engine)
     try:
         failure = engine.failure(engine.parse_log(host.log_lines(handle)), ended)
