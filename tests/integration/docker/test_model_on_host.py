@@ -116,6 +116,7 @@ def test_draft_models_are_seeded_mounted_and_given_by_their_path(
     monkeypatch.setenv("BENCHGATE_HOSTS", str(benchgate_home / "hosts.yaml"))
     run = planning.plan_run(benchgate_home / "c.yaml", "night-1")
     launch = run.ledger.launches[0].launch
+    run.save_seeds(run.seeds(campaign).model_copy(update={"images": {base_image.TEST_SERVER: "pulled@sha256:1"}}))
     try:
         seeding.seed_model(run, campaign, say=lambda _: None)
         spec, record = server_spec(run, launch), begin_launch(run, launch)
@@ -128,6 +129,7 @@ def test_draft_models_are_seeded_mounted_and_given_by_their_path(
         ("/models/org-target", True),
         ("/models/org-draft", True),
     ]
+    assert spec.image == "pulled@sha256:1"
     speculative = spec.argv[spec.argv.index("--speculative-config") + 1]
     assert json.loads(speculative) == {"method": "eagle3", "model": "/models/org-draft"}
     assert record.model_revision == f"sha256:{tree_digest(list(seed_tree(model)))}"
