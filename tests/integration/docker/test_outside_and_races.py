@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -208,15 +208,40 @@ def test_a_launch_that_is_tried_again_takes_its_own_lease_back_and_no_other(
 
 
 def test_a_server_that_two_stop_at_once_ends_once_and_both_know_how(
-    host: DockerHost, server: MakeSpec, campaign: str
+    host: DockerHost, server: MakeSpec, campaign: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handle = host.start(server())
     wait_ready(host, handle)
+    asked: list[str] = []
+    ask_to_stop = DockerHost._ask_to_stop
+
+    def ask(one: DockerHost, asked_of: ServerHandle, grace_s: float) -> None:
+        asked.append(asked_of.id)
+        ask_to_stop(one, asked_of, grace_s)
+
+    monkeypatch.setattr(DockerHost, "_ask_to_stop", ask)
 
     ends = at_once(3, lambda: DockerHost(host.name, host.spec).stop(handle))
 
     assert [end.exit_code for end in ends] == [0, 0, 0], ends
+    assert asked == [handle.id]
     assert b"got the signal, leaving\n" in list(host.log_lines(handle))
+    assert left_of(host, campaign) == []
+
+
+def test_how_a_server_ended_is_known_though_somebody_takes_its_log_away(
+    host: DockerHost, server: MakeSpec, campaign: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = host.start(server())
+    wait_ready(host, handle)
+
+    def removed_meanwhile(one: DockerHost, of: ServerHandle) -> Iterator[bytes]:
+        one.engine.api.remove_container(of.id, force=True, v=True)
+        raise HostError("can not get logs from container which is dead or marked for removal")
+
+    monkeypatch.setattr(DockerHost, "log_lines", removed_meanwhile)
+
+    assert host.stop(handle).exit_code == 0
     assert left_of(host, campaign) == []
 
 
