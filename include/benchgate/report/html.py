@@ -101,8 +101,8 @@ def headlines(report: RunReport) -> list[str]:
     moved = [f for f in report.regressions if f.answer in CALLED]
     lines = [f"{f.answer}: {f.context}. {f.reason}" for f in moved if f.new_tonight]
     lines += summaries(report.reversals)
-    if report.header.nothing_new_reason:
-        lines.append(f"Nothing new to measure: {report.header.nothing_new_reason}")
+    if report.header.nothing_new:
+        lines.append(report.header.nothing_new)
     if report.header.expectation_met is False and report.header.expectation_reason:
         lines.append(f"Not as the campaign expects: {report.header.expectation_reason}")
     if not report.count("published"):

@@ -27,6 +27,13 @@ class RunHeader:
     expectation_met: bool | None = None
     expectation_reason: str | None = None
 
+    @property
+    def nothing_new(self) -> str | None:
+        """Why nothing was measured, as a sentence of its own. Some reasons begin with these words, others do not."""
+        if self.nothing_new_reason is None:
+            return None
+        return f"Nothing new to measure: {self.nothing_new_reason.removeprefix('nothing new to measure: ')}"
+
 
 @dataclass(frozen=True)
 class LedgerRow:

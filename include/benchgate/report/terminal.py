@@ -26,8 +26,8 @@ def summary_of(report: RunReport) -> str:
     found = levels(report.cells)
     shown = main_metrics(found)
     parts = [f"{header.campaign}, run {header.run}: {header.state}\n"]
-    if header.nothing_new_reason:
-        parts.append(f"Nothing new to measure: {header.nothing_new_reason}\n")
+    if header.nothing_new:
+        parts.append(f"{header.nothing_new}\n")
     for basis in ("published", "unpublishable"):
         for table in (
             level_table(found, basis=basis, metrics=shown),

@@ -94,17 +94,19 @@ def digest_in(pinned: str) -> str:
     return pinned.rpartition("@")[2]
 
 
-def nothing_new(digests: Collection[str], published: Collection[str], *, force: bool) -> str | None:
-    """Why a run has nothing to measure: every image of it was published by an earlier run. None: measure.
+def nothing_new(
+    planned: Collection[tuple[str, str]], published: Mapping[str, Collection[str]], *, force: bool
+) -> str | None:
+    """Why a run has nothing to measure: earlier runs measured all of it on the very same images. None: measure.
 
     Args:
-        digests: of all images of this run, resolved.
-        published: digests of earlier runs of this campaign that published a cell.
+        planned: digest of the image, resolved, and measurement of every planned cell.
+        published: digest -> measurements that earlier runs are done with; only digests that published a cell.
         force: measure all the same.
     """
-    if force or not digests or not set(digests) <= set(published):
+    if force or not planned or any(measurement not in published.get(digest, ()) for digest, measurement in planned):
         return None
-    named = ", ".join(sorted(digest[:19] for digest in set(digests)))
+    named = ", ".join(sorted({digest[:19] for digest, _ in planned}))
     return f"nothing new to measure: {named} was published by an earlier run (force measures it again)"
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
-from benchgate.errors import SeedError
+from benchgate.errors import SeedError, SpecError
 from benchgate.records import SeedFact
 from benchgate.seeding.image import digest_in, nothing_new, registry_login, resolve_image
 from benchgate.spec.campaign import CampaignSpec

@@ -168,11 +168,14 @@ def test_an_image_that_does_not_say_its_version_is_unknown() -> None:
     assert version_in_image({"Labels": {}, "Env": ["PATH=/usr/bin"]}) is None
 
 
-def test_there_is_nothing_new_only_when_every_image_was_published() -> None:
-    assert "nothing new to measure" in str(nothing_new([DIGEST], {DIGEST, OTHER}, force=False))
-    assert nothing_new([DIGEST], {DIGEST}, force=True) is None
-    assert nothing_new([DIGEST, OTHER], {DIGEST}, force=False) is None
-    assert nothing_new([], set(), force=False) is None
+def test_there_is_nothing_new_only_when_all_of_it_was_measured_on_the_same_image() -> None:
+    done = {DIGEST: {"cell 1", "cell 2"}, OTHER: {"cell 3"}}
+
+    assert "nothing new to measure" in str(nothing_new([(DIGEST, "cell 1"), (OTHER, "cell 3")], done, force=False))
+    assert nothing_new([(DIGEST, "cell 1")], done, force=True) is None
+    assert nothing_new([(DIGEST, "cell 1"), (DIGEST, "cell 3")], done, force=False) is None
+    assert nothing_new([(DIGEST, "cell 1"), ("sha256:new", "cell 1")], done, force=False) is None
+    assert nothing_new([], {}, force=False) is None
 
 
 def test_a_login_needs_both_halves() -> None:

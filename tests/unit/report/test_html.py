@@ -4,10 +4,12 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import pytest
+
 from benchgate.analysis.compare import compare
 from benchgate.analysis.family import judge_night
 from benchgate.analysis.reversals import reversals
-from benchgate.report.html import render
+from benchgate.report.html import headlines, render
 from benchgate.report.model import (
     LaunchRow,
     LedgerRow,
@@ -18,6 +20,7 @@ from benchgate.report.model import (
     Source,
     VerdictRow,
 )
+from benchgate.report.terminal import summary_of
 from tests.unit.analysis.fabricate import cell
 from tests.unit.analysis.nights import series
 
@@ -169,6 +172,16 @@ def test_unknown_values_are_dashes() -> None:
 
     row = next(line for line in html.splitlines() if "4711" in line)
     assert '<td class="n">–</td>' in row
+
+
+@pytest.mark.parametrize("reason", ["nothing new to measure: same digest", "same digest"])
+def test_why_nothing_was_measured_is_said_once(reason: str) -> None:
+    header = RunHeader("k.r1", "k", "2026-11-30T02:00:00Z", None, "nothing_new", "m", "0.1.0", "", reason)
+    empty = RunReport(header=header)
+
+    for text in (summary_of(empty), "\n".join(headlines(empty))):
+        assert "Nothing new to measure: same digest" in text
+        assert text.lower().count("nothing new to measure") == 1
 
 
 def test_an_empty_run_still_has_a_report() -> None:
