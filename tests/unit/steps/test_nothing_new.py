@@ -59,7 +59,7 @@ def url(benchgate_home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def load_night(url: str, *, bad: Failure = FAILED, ends: dict[str, EndState] | None = None) -> None:
-    """Last night: the arm ``one`` was measured on the image, and ``bad`` failed on it. ``ends``: of cells, otherwise."""
+    """Last night: arm ``one`` was measured on the image, and ``bad`` failed. ``ends``: cells that ended otherwise."""
     spec = CampaignSpec.model_validate(CAMPAIGN)
     ledger = ledger_of(spec, "mini.last")
     gates = all_published(ledger)
