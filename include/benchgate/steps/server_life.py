@@ -91,7 +91,7 @@ def in_words(run: CampaignRun, launch: str, host: Host, handle: ServerHandle, en
     except HostError:  # removed by somebody, and its log with it
         failure = failure_with_exit(None, ended)
     how, said = exit_in_words(ended), failure.evidence
-    words = f"{failure.kind.value}: {failure.reason}" + (f" ({how})" if how else "")
+    words = f"{failure.kind.value}: {failure.reason}" + (f" ({how})" if how not in failure.reason else "")
     if said is not None and said.line is not None:
         words += f"; log line {said.line}: {said.text[:_LONGEST_LINE]}"
     return secrets.mask(words)
