@@ -37,7 +37,7 @@ def campaign_params(campaign: CampaignSpec) -> dict[str, Param]:
         False,
         type=["boolean", "null"],
         title="Measure even if nothing is new",
-        description_md="Measure although this image digest has a published run already.",
+        description_md="Measure although earlier runs measured all of it on this very image.",
     )
     return params
 

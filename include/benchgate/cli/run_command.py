@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--users", nargs="+", type=whole(at_least=1), metavar="N", help="plan only these user levels")
     add("--repeats", type=whole(at_least=1), metavar="N", help="measure each cell so often")
     add("--image", help="another tag or digest in place of the campaign's image")
-    add("--force", action="store_true", help="measure although this image has a published run")
+    add("--force", action="store_true", help="measure although all of it was measured on this image")
     add("--launches", nargs="+", metavar="ARM|LAUNCH", help="start only these launches of the planned run")
     add("--no-publish", action="store_true", help="measure only; publish later with --publish-only")
     add("--publish-only", action="store_true", help="gates, warehouse and verdict of a run that was measured before")
