@@ -113,3 +113,21 @@ def test_on_an_engine_over_tls_it_needs_no_shared_folder_and_minds_no_other_cert
 
     assert code == 0
     assert (tmp_path / "summary.json").is_file()
+
+
+def test_its_container_finishes_with_what_it_has_when_the_server_has_ended(
+    host: DockerHost, server: MakeSpec, campaign: str, tmp_path: Path
+) -> None:
+    handle = host.start(server())
+    wait_ready(host, handle)
+
+    def end_the_server(line: str) -> None:
+        if line == "cell 1/1 3 of 3":
+            host.engine.api.stop(handle.id, timeout=2)
+            DockerHost(host.name, host.spec).stop_client(handle)  # as the watch of the step does, from its own thread
+
+    code = task_on(host).run_client(host, handle, ["hang", "8000"], tmp_path, on_line=end_the_server, timeout_s=60)
+
+    assert code == 130
+    assert (tmp_path / "summary.json").is_file()
+    assert f"{handle.name}-client" not in left_of(host, campaign)
