@@ -12,7 +12,7 @@ from pathlib import Path
 from benchgate import secrets
 from benchgate.errors import BenchgateError, LeaseHeld, NotSeeded, PreflightRefused, SeedError
 from benchgate.hosts.base import Host, PreflightFinding, ServerHandle, never
-from benchgate.records import Failure, FailureKind, LaunchRecord
+from benchgate.records import ExitInfo, Failure, FailureKind, LaunchRecord
 from benchgate.steps.arguments import argument_findings
 from benchgate.steps.context import CampaignRun, now
 from benchgate.steps.server_request import begin_launch, server_spec
@@ -112,6 +112,8 @@ def stop_server(run: CampaignRun, launch_key: str, *, say: Say = print) -> None:
     except BenchgateError as error:
         say(f"the server's log could not be read: {error}")
     exit_info = host.stop(handle, grace_s=run.campaign.limits.stop_seconds)
+    if exit_info == ExitInfo() and record.exit is not None:
+        exit_info = record.exit  # seen when the server ended; whoever removed it since took its own answer away
     run.update_launch(launch_key, exit=exit_info, stopped_at=record.stopped_at or now())
     say(f"stopped {handle.name}: exit code {exit_info.exit_code}")
     with suppress(BenchgateError):  # once more, for its last words; a host that has them no more gave them above

@@ -13,7 +13,7 @@ import pytest
 from benchgate.errors import HostError, MeasureFailed
 from benchgate.hosts.base import ServerHandle, ServerStatus
 from benchgate.records import CellRecord, ExitInfo, LaunchRecord
-from benchgate.steps import server_life
+from benchgate.steps import launching, server_life
 from benchgate.steps.context import CampaignRun
 from benchgate.steps.measuring import measure_cell
 from benchgate.warehouse.bundle import read_bundle
@@ -53,6 +53,9 @@ class Host(SilentHost):
 
     def stop_client(self, _handle: ServerHandle) -> None:
         self.client_asked_to_stop.set()
+
+    def stop(self, _handle: ServerHandle, grace_s: float = 0.0) -> ExitInfo:
+        return ExitInfo()  # somebody removed it from outside
 
 
 @pytest.fixture
@@ -102,6 +105,20 @@ def test_its_load_generator_is_ended_and_the_cell_says_how_the_server_ended(
     assert str(cell.reason).startswith("the server ended while it was measured: host_oom: ")
     assert str(cell.reason).endswith("(exit code 137, OOMKilled, SIGKILL)")
     assert launched.exit == OOM
+
+
+def test_the_exit_that_was_seen_stays_when_the_container_is_removed_before_its_stop(
+    run: CampaignRun, host: Host
+) -> None:
+    measured(run, dying(host, OOM))
+    host.log_is_gone = True
+
+    launching.stop_server(run, LAUNCH, say=lambda _: None)
+
+    launched = run.launch_record(LAUNCH)
+    assert launched is not None
+    assert launched.exit == OOM
+    assert launched.stopped_at is not None
 
 
 def test_what_was_measured_until_then_is_kept_and_not_loaded(run: CampaignRun, host: Host) -> None:
