@@ -39,10 +39,11 @@ class Hub:
     """What the hub holds, and how it misbehaves."""
 
     url: str = ""
-    content_url: str = ""  # another host name, as the real one redirects to another host
+    content_url: str = ""  # another origin, as the real one redirects to another host
     repos: dict[str, Repo] = field(default_factory=dict)
     requests: list[tuple[str, str, str | None]] = field(default_factory=list)  # method, path, Range
     authorizations: set[str] = field(default_factory=set)
+    authorized: list[str] = field(default_factory=list)  # paths that were asked for with a token
     cut_after: dict[str, int] = field(default_factory=dict)  # file: bytes until the connection breaks, once
     altered: set[str] = field(default_factory=set)  # files whose bytes are not what the hub says
     down: bool = False
@@ -80,6 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
         hub.requests.append((self.command, path, self.headers.get("Range")))
         if self.headers.get("Authorization"):
             hub.authorizations.add(self.headers["Authorization"])
+            hub.authorized.append(path)
         if hub.down:
             self.reply(503, b"the hub is down", body=body)
         elif match := re.fullmatch(r"/api/models/([^/]+/[^/]+)/revision/(.+)", path):
@@ -194,18 +196,22 @@ def _facts(file: str, content: bytes) -> dict:
 
 
 @contextmanager
-def hub_server() -> Iterator[Hub]:
-    """A hub while inside; ``HF_ENDPOINT`` is the caller's to set to its ``url``."""
+def hub_server(address: str = "127.0.0.1") -> Iterator[Hub]:
+    """A hub while inside; ``HF_ENDPOINT`` is the caller's to set to its ``url``.
+
+    Args:
+        address: where it listens; that of a bridge of the Docker Engine is one that its containers reach.
+    """
     hub = Hub()
     handler = type("Handler", (_Handler,), {"hub": hub})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    hub.url = f"http://127.0.0.1:{server.server_port}"
-    hub.content_url = f"http://localhost:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
+    servers = [ThreadingHTTPServer((address, 0), handler) for _ in range(2)]
+    for server in servers:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    hub.url, hub.content_url = (f"http://{address}:{server.server_port}" for server in servers)
     try:
         yield hub
     finally:
-        server.shutdown()
-        server.server_close()
+        for server in servers:
+            server.shutdown()
+            server.server_close()

@@ -135,13 +135,15 @@ def helper_body(
     host_pid: bool = False,
     capabilities: Sequence[str] = (),
     entrypoint: Sequence[str] | None = None,
+    network: str = "none",
+    env: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """A short-lived container of ours that looks at the host or fills a volume; it has no network.
+    """A short-lived container of ours that looks at the host or fills a volume; it has no network unless one is named.
 
     It runs as root without capabilities other than those named: volumes belong to root.
     """
     host_config = _locked_down(
-        NetworkMode="none",
+        NetworkMode=network,
         Mounts=[mount_body(mount) for mount in mounts],
         DeviceRequests=gpu_requests(gpus, ("gpu", "utility")),
     )
@@ -156,6 +158,7 @@ def helper_body(
         "Image": image,
         "Entrypoint": list(entrypoint) if entrypoint is not None else ["python3", "-c", script],
         "Cmd": list(args),
+        "Env": environment(env or {}),
         "User": "0:0",
         "Labels": dict(labels),
         "HostConfig": host_config,

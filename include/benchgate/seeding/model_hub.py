@@ -7,18 +7,26 @@ Every file is checked against what the hub says of it: sha256 for large files, g
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from glob import escape
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from benchgate import secrets
 from benchgate.errors import SeedError
 from benchgate.meanwhile import meanwhile
 from benchgate.records import SeedFact
+from benchgate.seeding.hub_listing import (
+    HubFile,
+    Unreachable,
+    ask,
+    current_commit,
+    endpoint,
+    files_of,
+    hub_token,
+    is_commit,
+)
 from benchgate.seeding.places import Report, locked, place, silent
 from benchgate.seeding.verify import NOTE, git_blob_sha1, verified_sha256
 from benchgate.spec.campaign import ModelSpec
@@ -27,21 +35,7 @@ from benchgate.whole_file import PART
 LISTING = f"{NOTE}hub.json"  # in the snapshot: what the hub said each file is
 LAST = "last-{}.json"  # beside the snapshots: the commit a revision was resolved to last time
 _TELL_EVERY_S = 10.0
-DEFAULT_ENDPOINT = "https://huggingface.co"
 _AGAIN = "run the seed step again: it fetches what is not whole"
-_COMMIT = re.compile(r"^[0-9a-f]{40}$")
-# The same weights again in other formats: no server here reads them, and they treble the download of gpt-oss.
-_OTHER_FORMATS = ("original/", "metal/")
-
-
-@dataclass(frozen=True)
-class HubFile:
-    """One file as the hub describes it."""
-
-    path: str
-    size: int | None
-    blob_id: str | None  # git's sha1 over header and content
-    sha256: str | None  # large files only
 
 
 def seed_hub_model(
@@ -67,15 +61,14 @@ def seed_hub_model(
         SeedError: no such model, revision or permission; unreachable; or a file that is not what the hub says (both
             digests named).
     """
-    token = token or os.environ.get("HF_TOKEN") or None
-    secrets.register(token)
+    token = hub_token(token)
     folder = place("models", model.id.replace("/", "--"))
     what = f"model {model.id}@{model.revision}"
     note = None
     with locked(folder, what, report):
         try:
-            commit = _resolve(model, folder, what, token)
-        except _Unreachable as error:
+            commit = _resolve(model, folder, token)
+        except Unreachable as error:
             last = _last_commit(folder, model.revision)
             if on_hub_failure == "fail" or last is None:
                 raise SeedError(str(error), remedy="check HF_ENDPOINT and the network, or pin a commit hash") from None
@@ -85,7 +78,7 @@ def seed_hub_model(
         if not target.is_dir():
             try:
                 _fetch(model, commit, target, what, token, report)
-            except _Unreachable as error:
+            except Unreachable as error:
                 raise SeedError(str(error), remedy="run the seed step again: what is there is kept") from None
         _verify_seeded(target, what)
         (folder / LAST.format(model.revision.replace("/", "--"))).write_text(json.dumps({"commit": commit}))
@@ -94,19 +87,10 @@ def seed_hub_model(
     )
 
 
-def endpoint() -> str:
-    """The hub that is asked (``HF_ENDPOINT``)."""
-    return (os.environ.get("HF_ENDPOINT") or DEFAULT_ENDPOINT).rstrip("/")
-
-
-class _Unreachable(Exception):
-    """The hub did not answer; the message is fit for a person."""
-
-
-def _resolve(model: ModelSpec, folder: Path, what: str, token: str | None) -> str:
-    if _COMMIT.match(model.revision) and (folder / model.revision).is_dir():
+def _resolve(model: ModelSpec, folder: Path, token: str | None) -> str:
+    if is_commit(model.revision) and (folder / model.revision).is_dir():
         return model.revision
-    return str(_ask(what, lambda api: api.model_info(model.id, revision=model.revision, timeout=30).sha, token))
+    return current_commit(model, token)
 
 
 def _last_commit(folder: Path, revision: str) -> str | None:
@@ -122,27 +106,24 @@ def _fetch(model: ModelSpec, commit: str, target: Path, what: str, token: str | 
     from huggingface_hub import snapshot_download
     from huggingface_hub.utils import disable_progress_bars
 
-    files = _ask(what, lambda api: _describe(api, model.id, commit), token)
-    skipped = _other_formats([file.path for file in files])
-    wanted = [file for file in files if not file.path.startswith(skipped)]
+    wanted = files_of(model, commit, token)
     size = sum(file.size or 0 for file in wanted) / 2**30
     report(f"{what}: fetching {len(wanted)} files, {size:.2f} GiB, commit {commit}")
     aside = _aside(target)
     aside.mkdir(parents=True, exist_ok=True)
-    patterns = [f"{prefix}*" for prefix in skipped]
     disable_progress_bars()  # they fill a task log; the size on disk tells the same
 
     def tell() -> None:
         report(f"{what}: {_lying_in(aside) / 2**30:.2f} of {size:.2f} GiB")
 
     with meanwhile(tell, every_s=_TELL_EVERY_S, name="model-download"):
-        _ask(
+        ask(
             what,
             lambda _: snapshot_download(
                 model.id,
                 revision=commit,
                 local_dir=aside,
-                ignore_patterns=patterns or None,
+                allow_patterns=[escape(file.path) for file in wanted],
                 endpoint=endpoint(),
                 token=token,
                 max_workers=4,
@@ -167,21 +148,6 @@ def _lying_in(folder: Path) -> int:
         with suppress(OSError):  # it is being renamed
             have += path.stat().st_size
     return have
-
-
-def _describe(api: Any, repo: str, commit: str) -> list[HubFile]:
-    info = api.model_info(repo, revision=commit, files_metadata=True, timeout=30)
-    return [
-        HubFile(file.rfilename, file.size, file.blob_id, file.lfs.sha256 if file.lfs is not None else None)
-        for file in info.siblings or []
-    ]
-
-
-def _other_formats(paths: list[str]) -> tuple[str, ...]:
-    """Folders that only repeat weights which the top level has as safetensors."""
-    if not any("/" not in path and path.endswith(".safetensors") for path in paths):
-        return ()
-    return tuple(prefix for prefix in _OTHER_FORMATS if any(path.startswith(prefix) for path in paths))
 
 
 def _listing(target: Path) -> list[HubFile]:
@@ -227,38 +193,3 @@ def _verify(folder: Path, files: list[HubFile], what: str) -> None:
             raise SeedError(
                 f"{what}: {file.path} has wrong content: {kind} is {found}, and {expected} was expected", remedy=_AGAIN
             )
-
-
-def _ask(what: str, question: Any, token: str | None) -> Any:
-    """Ask the hub; its many errors become two: it says no (SeedError), or it does not answer (_Unreachable)."""
-    from huggingface_hub import HfApi
-    from huggingface_hub import errors as hub
-
-    try:
-        return question(HfApi(endpoint=endpoint(), token=token))
-    except hub.GatedRepoError:
-        raise SeedError(f"{what}: access is gated", remedy="accept its terms on the hub, and set HF_TOKEN") from None
-    except hub.RepositoryNotFoundError as error:
-        status = getattr(getattr(error, "response", None), "status_code", None)
-        missing = "" if token else "; no token was sent, and the hub also answers so for private models"
-        raise SeedError(
-            f"{what}: {endpoint()} has no such model for us (HTTP {status}{missing})",
-            remedy="check the id, and HF_TOKEN for a private model",
-        ) from None
-    except hub.RevisionNotFoundError:
-        raise SeedError(f"{what}: the model has no such revision", remedy="name a branch, tag or commit") from None
-    except hub.HFValidationError as error:
-        raise SeedError(f"{what}: {error}", remedy="write the id as owner/name") from None
-    except hub.HfHubHTTPError as error:
-        status = getattr(getattr(error, "response", None), "status_code", None)
-        if status in (401, 403):
-            raise SeedError(f"{what}: the hub refused us (HTTP {status})", remedy="is HF_TOKEN valid?") from None
-        raise _Unreachable(f"{what}: {endpoint()} answered {secrets.mask(str(error))[:300]}") from None
-    except (hub.OfflineModeIsEnabled, hub.LocalEntryNotFoundError) as error:
-        raise _Unreachable(f"{what}: {secrets.mask(str(error)).splitlines()[0][:300]}") from None
-    except OSError as error:
-        raise _Unreachable(f"{what}: {endpoint()}: {secrets.mask(str(error))[:300]}") from None
-    except Exception as error:
-        if type(error).__module__.split(".")[0] not in ("httpx", "httpx2", "httpcore", "requests", "hf_xet"):
-            raise
-        raise _Unreachable(f"{what}: {endpoint()}: {type(error).__name__}: {secrets.mask(str(error))[:300]}") from None

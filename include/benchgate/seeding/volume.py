@@ -26,12 +26,13 @@ from benchgate.hosts.docker_engine import DockerEngine
 from benchgate.seeding.verify import SeedFile, seed_tree
 
 _AGENT = Path(__file__).with_name("volume_agent.py")
-_SEED = "/seed"
-_STAGING = f"{_SEED}/.benchgate/in"
+SEED = "/seed"
+STAGING = f"{SEED}/.benchgate/in"
 _VERIFY_S = 3600.0  # 100 GB at 30 MB/s; a slower disk makes no benchmark host
 _SEND_S = 600.0  # no progress of one transfer for this long
 _SAY_EVERY_S = 5.0
-_ATTEMPTS = 3
+ATTEMPTS = 3
+FREE_SPACE = "free disk space on the host: `docker system df` shows what takes it"
 
 
 @dataclass(frozen=True)
@@ -93,9 +94,9 @@ def _fill(
     if not files:
         raise SeedError(f"host {engine.host}: volume {volume}: {folder} holds no files to send")
     base = folder.parent if folder.is_file() else folder
-    _ensure_volume(engine, volume)
+    ensure_volume(engine, volume)
     missing: list[str] = []
-    for _ in range(_ATTEMPTS):
+    for _ in range(ATTEMPTS):
         state = volume_state(engine, volume, image=image)
         if all(state.holds(file) for file in files):
             report(f"{engine.host}: volume {volume} holds {len(files)} files, {_size(files)}, verified")
@@ -136,19 +137,39 @@ def _send(
     report: Callable[[str], None],
 ) -> list[str]:
     """Send what is missing through a container that has not started yet; starting it verifies and puts in place."""
+    to_send = missing_files(files, state)
+
+    def put(api: Any, container: str, token: str) -> None:
+        _put_all(api, container, base, to_send, token, _Reporter(engine.host, volume, to_send, report))
+
+    return put_in_place(engine, volume, {file.relpath: entry_of(file) for file in files}, image=image, put=put)
+
+
+def put_in_place(
+    engine: DockerEngine,
+    volume: str,
+    wanted: dict[str, dict[str, Any]],
+    *,
+    image: str,
+    put: Callable[[Any, str, str], None] = lambda *_: None,
+) -> list[str]:
+    """Verify what arrived in a volume and give it its place; returns the paths whose content did not arrive whole.
+
+    Args:
+        wanted: size and sha256 of each path.
+        put: sends content into the container, which has not started yet, under names that hold the given token.
+    """
     token = uuid.uuid4().hex[:12]
     plan = f"{token}.json"
-    wanted = {file.relpath: entry_of(file) for file in files}
-    to_send = missing_files(files, state)
     api = engine.api_with_timeout(_SEND_S)
     try:
         with containers.temporary(engine, _body(image, volume, ["commit", plan]), role="seeder") as container:
             with engine.connecting():
                 try:
-                    _put_all(api, container, base, to_send, token, _Reporter(engine.host, volume, to_send, report))
-                    api.put_archive(container, _STAGING, pack_bytes({plan: json.dumps(wanted).encode()}))
+                    put(api, container, token)
+                    api.put_archive(container, STAGING, pack_bytes({plan: json.dumps(wanted).encode()}))
                 except APIError as error:
-                    raise _refused(engine, volume, error) from error
+                    raise refused(engine, volume, error) from error
             result = containers.run_to_end(engine, container, timeout_s=_VERIFY_S)
     finally:
         api.close()
@@ -159,7 +180,7 @@ def _send(
 def _put_all(api: Any, container: str, base: Path, files: list[SeedFile], token: str, tell: _Reporter) -> None:
     for file in files:
         name = f"{file.sha256}.{file.size}.{token}.up"
-        api.put_archive(container, _STAGING, tell.passing(pack_file(name, base / file.relpath, file.size)))
+        api.put_archive(container, STAGING, tell.passing(pack_file(name, base / file.relpath, file.size)))
     tell.done()
 
 
@@ -191,7 +212,7 @@ class _Reporter:
             self._report(f"{self._prefix}: sent; verifying on the host")
 
 
-def _ensure_volume(engine: DockerEngine, volume: str) -> None:
+def ensure_volume(engine: DockerEngine, volume: str) -> None:
     """Make the volume; one of that name is used as it is."""
     with engine.doing(f"cannot create volume {volume}"):
         engine.api.create_volume(volume, labels={names.LABEL_OWNER: names.OWNER, names.LABEL_ROLE: "seed"})
@@ -203,15 +224,16 @@ def _body(image: str, volume: str, command: list[str]) -> dict[str, Any]:
         _AGENT.read_text(),
         command,
         labels=containers.helper_labels("seeder"),
-        mounts=[Mount(volume, _SEED, read_only=False)],
+        mounts=[Mount(volume, SEED, read_only=False)],
     )
 
 
-def _refused(engine: DockerEngine, volume: str, error: APIError) -> SeedError:
+def refused(engine: DockerEngine, volume: str, error: APIError) -> SeedError:
+    """What it means that the engine took nothing for a volume."""
     text = str(error.explanation or error)
     remedy = None
     if "no space left" in text:
-        remedy = "free disk space on the host: `docker system df` shows what takes it"
+        remedy = FREE_SPACE
     return SeedError(f"host {engine.host}: volume {volume} cannot be filled: {text}", remedy=remedy)
 
 

@@ -56,6 +56,8 @@ class HostSpec(Model):
     memory_gib: float | None = Field(None, gt=0)
     unified_memory: bool = False
     egress: bool = True  # can the host itself fetch from the internet
+    # who fetches models of the Hub: this worker, which then sends them through the Docker Engine, or the host itself
+    fetch: Literal["worker", "host"] = "worker"
     mirror: str | None = None  # registry mirror the images are pulled from
     # `~` in the paths below: this folder on the host; None: the home of whoever runs Benchgate (local hosts only)
     home: str | None = Field(None, pattern=r"^/")

@@ -22,6 +22,7 @@ def inventory_complaints(data: object) -> list[Complaint]:
     for host_name, host in as_map(as_map(data).get("hosts")).items():
         path: Path = ("hosts", host_name)
         complaints += _host_paths(path, as_map(host))
+        complaints += _fetching(path, as_map(host))
         complaints += _placements(path, as_map(host))
         for placement in as_map(as_map(host).get("placements")):
             lease, ref = lease_name(host_name, placement), f"{host_name}/{placement}"
@@ -59,6 +60,17 @@ def _host_paths(path: Path, host: Mapping[str, object]) -> Iterator[Complaint]:
             yield Complaint(
                 (*path, key), "begins with ~, and this host is remote: say what that is with home: /home/NAME"
             )
+
+
+def _fetching(path: Path, host: Mapping[str, object]) -> Iterator[Complaint]:
+    if host.get("fetch") != "host":
+        return
+    if host.get("kind") == "process":
+        yield Complaint(
+            (*path, "fetch"), "host is for Docker hosts; a process host is this machine, which fetches anyway"
+        )
+    elif host.get("egress") is False:
+        yield Complaint((*path, "fetch"), "a host without egress cannot fetch: leave fetch out, and this worker does")
 
 
 def _placements(path: Path, host: Mapping[str, object]) -> Iterator[Complaint]:

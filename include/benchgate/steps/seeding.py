@@ -1,4 +1,4 @@
-"""Steps ``seed_*``: what servers on a host need, fetched once by the worker, verified, and put where they see it."""
+"""Steps ``seed_*``: what servers on a host need, fetched once, verified, and put where they see it."""
 
 from __future__ import annotations
 
@@ -60,29 +60,51 @@ def seed_model(run: CampaignRun, host: str, *, token: str | None = None, say: Sa
 
 
 def _seed_one_model(run: CampaignRun, host: str, model: ModelSpec, token: str | None, say: Say) -> SeedFact:
-    fact = seeding.seed_model(model, say, token=token)
-    seeds, key = run.seeds(host), model_key(model.id, model.revision)
-    path = fact.path or model.id
-    on_host = model.source is not None and model.source.host_path is not None
-    if on_host:
-        fact = _verified_there(run, host, model, fact, say) if _is_docker(run, host) else _verified_here(fact, say)
-    if _is_docker(run, host):
-        local, target = Path(path), model_target(model.id)
-        if on_host:
-            seeds, path = with_more(seeds, mounts=[SeedMount(source=path, target=target)]), target
-        else:
-            volume = model_volume(model.id, fact.digest)
-            seeds = with_more(seeds, mounts=[_into_volume(run, host, local, volume, target, say)])
-            path = f"{target}/{local.name}" if local.is_file() else target
+    fact, path, mounts = _put_in_place(run, host, model, token, say)
+    key = model_key(model.id, model.revision)
     run.save_seeds(
         with_more(
-            seeds,
+            run.seeds(host),
             facts=[fact],
+            mounts=mounts,
             models={key: path},
             model_revisions={key: fact.digest} if fact.digest else {},
         )
     )
     return fact
+
+
+def _put_in_place(
+    run: CampaignRun, host: str, model: ModelSpec, token: str | None, say: Say
+) -> tuple[SeedFact, str, list[SeedMount]]:
+    """One model where servers on the host see it: what it is, its path for them, and what must be mounted for that."""
+    target = model_target(model.id)
+    if model.source is None and run.inventory.hosts[host].fetch == "host":
+        fact, mount = _fetched_there(run, host, model, target, token, say)
+        return fact, target, [mount]
+    fact = seeding.seed_model(model, say, token=token)
+    path = fact.path or model.id
+    on_host, docker = model.source is not None and model.source.host_path is not None, _is_docker(run, host)
+    if not docker:
+        return _verified_here(fact, say) if on_host else fact, path, []
+    if on_host:
+        return _verified_there(run, host, model, fact, say), target, [SeedMount(source=path, target=target)]
+    local = Path(path)
+    mount = _into_volume(run, host, local, model_volume(model.id, fact.digest), target, say)
+    return fact, f"{target}/{local.name}" if local.is_file() else target, [mount]
+
+
+def _fetched_there(
+    run: CampaignRun, host: str, model: ModelSpec, target: str, token: str | None, say: Say
+) -> tuple[SeedFact, SeedMount]:
+    """A model of the Hub, downloaded by the host itself; this worker only asks what the files are."""
+    from benchgate.seeding.host_fetch import fetch_on_host, snapshot_of
+
+    snapshot = snapshot_of(model, token=token)
+    volume, spec = model_volume(model.id, snapshot.commit), run.inventory.hosts[host]
+    engine = docker_host(run, host).engine
+    fact = fetch_on_host(engine, volume, snapshot, image=spec.client_image, token=token, report=say, run=run.run)
+    return fact, SeedMount(source=volume, target=target)
 
 
 def _verified_here(fact: SeedFact, say: Say) -> SeedFact:

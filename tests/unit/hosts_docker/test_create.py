@@ -83,3 +83,12 @@ def test_our_own_containers_are_read_only_and_without_privileges() -> None:
     assert [body["HostConfig"]["NetworkMode"] for body in bodies] == ["container:s1", "container:s1", "none"]
     assert bodies[0]["User"] != "0:0"
     assert bodies[0]["Cmd"] == ["bench", "--output", "/out"]
+
+
+def test_a_helper_has_a_network_and_an_environment_only_when_it_is_given_them() -> None:
+    closed = helper_body("client", "print()", labels={})
+    fetching = helper_body("client", "print()", labels={}, network="bridge", env={"B": "2", "A": "1"})
+
+    assert (closed["HostConfig"]["NetworkMode"], closed["Env"]) == ("none", [])
+    assert (fetching["HostConfig"]["NetworkMode"], fetching["Env"]) == ("bridge", ["A=1", "B=2"])
+    assert fetching["HostConfig"]["CapDrop"] == ["ALL"]
