@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,10 @@ from hypothesis import settings
 
 settings.register_profile("benchgate", deadline=None)  # timing is never asserted: machines are busy
 settings.load_profile("benchgate")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # a shell starts what it puts into the background deaf to Ctrl-C, which tests send and whatever they start inherits
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
