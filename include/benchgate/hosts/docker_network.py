@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from docker.errors import APIError
@@ -11,6 +12,7 @@ from benchgate.errors import HostError
 from benchgate.hosts.docker_engine import DockerEngine
 
 NETWORK = "benchgate-internal"
+SETTLE_S = 2.0  # an engine lists a network a while after the moment that it says it was created at
 
 
 def winner(networks: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -28,7 +30,8 @@ def ensure_internal_network(engine: DockerEngine) -> str:
     """The id of the internal network; made when it is missing.
 
     Engines before 25 allow several networks of one name, and two workers may come here at the same moment: everybody
-    settles on the same one, and each removes only what it made itself.
+    settles on the same one, and each removes only what it made itself. Who made one waits until an older one, made at
+    the same moment, would be seen as well.
 
     Raises:
         HostError: a network of that name exists and is not internal.
@@ -50,6 +53,7 @@ def ensure_internal_network(engine: DockerEngine) -> str:
             if present is None:
                 raise
         else:
+            time.sleep(SETTLE_S)
             present = winner(_existing(engine))
             if present is not None and made is not None and present["Id"] != made:
                 with engine.connecting():

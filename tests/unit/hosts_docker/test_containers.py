@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import MagicMock, Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchgate import names
+from benchgate.hosts import docker_network
 from benchgate.hosts.docker_client import split_stamped, time_of
 from benchgate.hosts.docker_connections import EngineConnection
 from benchgate.hosts.docker_containers import create_remedy, describe_holder, exit_info
@@ -108,6 +109,26 @@ def test_everybody_settles_on_the_same_network() -> None:
     assert winner(networks) == networks[1]
     assert winner(networks[::2])["Id"] == "a"  # type: ignore[index]
     assert winner([]) is None
+
+
+def test_an_older_network_that_is_listed_late_wins_and_ours_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Engines before 25 list a network only some time after the moment that it says it was created at."""
+    listed: list[dict[str, Any]] = []
+    ours = {"Id": "ours", "Name": docker_network.NETWORK, "Created": "2026-06-01T00:00:01Z", "Internal": True}
+    older = {**ours, "Id": "older", "Created": "2026-06-01T00:00:00Z"}
+
+    def create(*_: object, **__: object) -> dict[str, str]:
+        listed.append(ours)
+        return {"Id": "ours"}
+
+    engine = MagicMock()
+    engine.api.networks.side_effect = lambda names: list(listed)
+    engine.api.create_network.side_effect = create
+    engine.api.remove_network.side_effect = lambda made: listed.remove(ours) if made == "ours" else None
+    monkeypatch.setattr("benchgate.hosts.docker_network.time.sleep", lambda _: listed.append(older))
+
+    assert docker_network.ensure_internal_network(engine) == "older"
+    assert listed == [older]
 
 
 def test_a_container_goes_when_its_run_is_over_and_not_before() -> None:
