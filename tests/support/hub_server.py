@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import pytest
+
 LARGE = (".safetensors", ".gguf", ".bin")
 
 
@@ -193,6 +195,16 @@ def _facts(file: str, content: bytes) -> dict:
     if file.endswith(LARGE):
         facts["lfs"] = {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content), "pointerSize": 134}
     return facts
+
+
+@contextmanager
+def the_only_hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """A hub that is asked for every model, by somebody who is not logged in."""
+    for name in ("HF_TOKEN", "HF_HUB_OFFLINE", "HF_TOKEN_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    with hub_server() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        yield hub
 
 
 @contextmanager

@@ -9,6 +9,8 @@ from typing import Protocol
 
 from benchgate.records import ExitInfo, GpuSample, HostFacts
 
+OUTAGE_S = 90.0  # a restarting Docker Engine is back within this; after it, its host is given up
+
 
 @dataclass(frozen=True)
 class Mount:

@@ -13,14 +13,13 @@ from pathlib import Path
 from benchgate import names, secrets
 from benchgate.errors import HostError, LeaseHeld, MeasureFailed
 from benchgate.hosts import docker_containers as containers
-from benchgate.hosts.base import Mount, ServerHandle
+from benchgate.hosts.base import OUTAGE_S, Mount, ServerHandle
 from benchgate.hosts.docker_archive import extract
 from benchgate.hosts.docker_create import CLIENT_OUTPUT, client_body
 from benchgate.hosts.docker_engine import DockerEngine
 
 POLL_S = 1.0
 STOP_GRACE_S = 15  # for the load generator to write what it measured
-OUTAGE_S = 90.0  # a restarting Docker Engine is back within this, or the measurement is given up
 
 _running: dict[str, str] = {}  # name of a container -> id of the client that this process runs under it
 

@@ -10,7 +10,7 @@ from benchgate import secrets
 from benchgate.client.wire.faults import classify
 from benchgate.engines import get_engine
 from benchgate.errors import BenchgateError, HostError, LaunchFailed
-from benchgate.hosts.base import Host, ServerHandle
+from benchgate.hosts.base import OUTAGE_S, Host, ServerHandle
 from benchgate.records import Failure, FailureKind, LaunchRecord
 from benchgate.steps.context import CampaignRun, now
 from benchgate.steps.launching import Say, keep_log, launch_record, started
@@ -18,7 +18,6 @@ from benchgate.steps.log_tail import keeping_log_tail
 
 _POLL_S = 1.0
 _SAY_EVERY_S = 15.0
-_OUTAGE_S = 90.0  # a restarting Docker Engine is back within this, or its host is given up
 
 
 def wait_ready(run: CampaignRun, launch_key: str, *, say: Say = print) -> LaunchRecord:
@@ -40,7 +39,7 @@ def wait_ready(run: CampaignRun, launch_key: str, *, say: Say = print) -> Launch
             try:
                 running, heard = host.status(handle).running, waited
             except HostError as error:  # an engine that restarts comes back, and tells then how the server ended
-                if waited > min(limit, heard + _OUTAGE_S):
+                if waited > min(limit, heard + OUTAGE_S):
                     _fail(run, launch_key, _unknown(error))
             else:
                 if not running or waited > limit:

@@ -14,14 +14,13 @@ from benchgate import secrets
 from benchgate.engines import get_engine
 from benchgate.engines.failures import exit_in_words, failure_with_exit
 from benchgate.errors import BenchgateError, HostError, MeasureFailed
-from benchgate.hosts.base import Host, ServerHandle
+from benchgate.hosts.base import OUTAGE_S, Host, ServerHandle
 from benchgate.meanwhile import meanwhile
 from benchgate.records import ExitInfo
 from benchgate.steps.context import CampaignRun
 from benchgate.steps.launching import launch_record
 
 _LOOK_EVERY_S = 3.0
-_OUTAGE_S = 90.0  # a restarting Docker Engine is back within this
 _ASK_AGAIN_S = 1.0
 _LONGEST_LINE = 300  # characters of the log's line of the cause
 
@@ -65,7 +64,7 @@ def outlived_by_server(
         raise _server_ended(run, launch, host, handle, ended)
 
 
-def end_of(host: Host, handle: ServerHandle, *, patience_s: float = _OUTAGE_S) -> ExitInfo | None:
+def end_of(host: Host, handle: ServerHandle, *, patience_s: float = OUTAGE_S) -> ExitInfo | None:
     """How a server ended; None while it runs.
 
     Raises:

@@ -16,7 +16,7 @@ from benchgate.seeding import seed_model
 from benchgate.seeding.model_hub import seed_hub_model
 from benchgate.seeding.verify import reading_again, seed_tree
 from benchgate.spec.campaign import ModelSpec
-from tests.support.hub_server import Hub, hub_server
+from tests.support.hub_server import Hub, the_only_hub
 
 WEIGHTS = os.urandom(3_000_000)
 FILES = {"config.json": b'{"a": 1}', "model.safetensors": WEIGHTS, "sub/tokenizer.json": b"{}"}
@@ -25,10 +25,7 @@ MODEL = ModelSpec(id="acme/tiny")
 
 @pytest.fixture
 def hub(benchgate_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    for name in ("HF_TOKEN", "HF_HUB_OFFLINE", "HF_TOKEN_PATH"):
-        monkeypatch.delenv(name, raising=False)
-    with hub_server() as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+    with the_only_hub(monkeypatch) as hub:
         yield hub
 
 

@@ -13,17 +13,14 @@ from benchgate.seeding import host_fetch
 from benchgate.seeding.host_fetch import snapshot_of
 from benchgate.seeding.hub_listing import HubFile
 from benchgate.spec.campaign import ModelSpec
-from tests.support.hub_server import Hub, blob_id, hub_server
+from tests.support.hub_server import Hub, blob_id, the_only_hub
 
 FILES = {"config.json": b"{}", "model.safetensors": b"weights", "original/model.safetensors": b"weights"}
 
 
 @pytest.fixture
 def hub(benchgate_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    for name in ("HF_TOKEN", "HF_HUB_OFFLINE", "HF_TOKEN_PATH"):
-        monkeypatch.delenv(name, raising=False)
-    with hub_server() as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+    with the_only_hub(monkeypatch) as hub:
         yield hub
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchgate.errors import HostError, LaunchFailed
-from benchgate.hosts.base import ServerHandle, ServerStatus
+from benchgate.hosts.base import OUTAGE_S, ServerHandle, ServerStatus
 from benchgate.records import ExitInfo, LaunchRecord
 from benchgate.steps import readiness
 from benchgate.steps.context import CampaignRun
@@ -133,12 +133,12 @@ def test_a_server_that_ends_ends_the_wait_at_once_with_its_root_cause(run: Campa
 
 def test_an_engine_that_restarts_is_waited_for(run: CampaignRun, host: Host) -> None:
     def state(after: float) -> bool:
-        if 2 <= after < 2 + readiness._OUTAGE_S / 2:
+        if 2 <= after < 2 + OUTAGE_S / 2:
             raise AWAY
         return True
 
     host.state = state
-    host.health = lambda after: 200 if after >= readiness._OUTAGE_S else 503
+    host.health = lambda after: 200 if after >= OUTAGE_S else 503
 
     assert readiness.wait_ready(run, LAUNCH, say=lambda _: None).end_state == "ready"
 
@@ -155,7 +155,7 @@ def test_a_host_that_stays_away_is_given_up_and_named(run: CampaignRun, host: Ho
 
     assert record.failure is not None
     assert record.failure.reason == str(AWAY)
-    assert host._after() < readiness._OUTAGE_S + 10
+    assert host._after() < OUTAGE_S + 10
 
 
 @pytest.mark.parametrize("how", ["removed", "away"])
