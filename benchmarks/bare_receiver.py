@@ -3,7 +3,8 @@
     python -m benchmarks.bare_receiver [--streams 1,64,256] [--tokens 128] [--waves 3] [--priority]
 
 One epoll, one ``recvmsg`` a token, no event loop, no JSON, no records. For each number of streams it prints how late
-its own reading was, how late the kernel's stamp was (both against the server's writes), and its CPU a token.
+its own reading was, how late the kernel's stamp was (both against the server's writes), and its CPU a token. Where
+there is a C compiler, a program that only calls ``recv`` is measured with one stream as well (``bare_receiver.c``).
 ``--results`` appends what was measured to a file that ``python -m benchmarks.clients write`` reads.
 """
 
@@ -14,9 +15,12 @@ import gc
 import json
 import os
 import select
+import shutil
 import socket
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -116,6 +120,23 @@ def measure(server: RunningServer, count: int, tokens: int, waves: int) -> Resul
     return result
 
 
+def measure_c(server: RunningServer, tokens: int, waves: int) -> float:
+    """CPU microseconds a token of the program in C, with one stream, on the core of this process."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "bare_receiver"
+        subprocess.run(["cc", "-O2", "-Wall", "-o", program, Path(__file__).with_suffix(".c")], check=True)
+        port = server.base_url.rpartition(":")[2].partition("/")[0]
+        return float(subprocess.check_output([program, port, str(tokens), str(waves)]))
+
+
+def _keep(results: Path | None, row: dict[str, object]) -> None:
+    if results is None:
+        return
+    at = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    with results.open("a") as file:
+        file.write(json.dumps({**row, "at": at, "machine": report.machine()}) + "\n")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Server on core 0, this process on core 1."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bare_receiver", description=__doc__.partition("\n")[0])
@@ -140,16 +161,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         errors = [middle(times) - middle(found.ttft) for times in (found.ttft_by_kernel, found.ttft_by_own)]
         late = [middle(found.kernel_late), middle(found.own_late)]
         cpu = 1e6 * found.cpu_s / (count * args.tokens * args.waves)
-        if args.results:
-            row: dict[str, object] = {"kind": "floor", "load": str(count), "priority": args.priority}
-            row["at"] = datetime.now(timezone.utc).isoformat(timespec="seconds")
-            names = ("ttft_p50_error_by_kernel_ms", "ttft_p50_error_by_own_ms", "cpu_us_per_token")
-            row |= dict(zip(names, (*errors, cpu), strict=True))
-            with args.results.open("a") as file:
-                file.write(json.dumps({**row, "machine": report.machine()}) + "\n")
+        names = ("ttft_p50_error_by_kernel_ms", "ttft_p50_error_by_own_ms", "cpu_us_per_token")
+        measured = dict(zip(names, (*errors, cpu), strict=True))
+        _keep(args.results, {"kind": "floor", "load": str(count), "priority": args.priority, **measured})
         print(
             f"{count} | {errors[0]:+.3f} / {errors[1]:+.3f} | {late[0]:+.3f} / {late[1]:+.3f} | {cpu:.1f}", flush=True
         )
+    if shutil.which("cc"):
+        server = start("--ttft-ms", "200", "--itl-ms", "20", prefix=(*first, "taskset", "-c", "0"))
+        try:
+            cpu = measure_c(server, args.tokens, args.waves)
+        finally:
+            server.stop()
+        _keep(args.results, {"kind": "floor_c", "load": "1", "priority": args.priority, "cpu_us_per_token": cpu})
+        print(f"1, in C, one recv a token and nothing else | CPU, us a token: {cpu:.1f}")
     return 0
 
 

@@ -52,6 +52,7 @@ def render(rows: Sequence[Row]) -> str:
         accuracy=_accuracy(loads),
         cost=_cost(loads),
         floor=_floor([row for row in rows if row["kind"] == "floor"]),
+        floor_c=_floor_c([row for row in rows if row["kind"] == "floor_c"]),
         elsewhere=_elsewhere(elsewhere),
         runs=_runs(loads),
         faults=_faults(faults),
@@ -70,7 +71,7 @@ def _machine_words(rows: Sequence[Row]) -> str:
 
 
 def _versions(rows: Sequence[Row]) -> str:
-    found = dict.fromkeys(f"{row['client']} {row['version']}" for row in rows if row["kind"] != "floor")
+    found = dict.fromkeys(f"{row['client']} {row['version']}" for row in rows if "client" in row)
     days = sorted({row["at"][:10] for row in rows})
     return f"{', '.join(found)}; measured {days[0]}" + (f" to {days[-1]}" if len(days) > 1 else "")
 
@@ -130,6 +131,11 @@ def _cost(rows: Sequence[Row]) -> str:
         for client in _names(rows, "client")
     ]
     return f"At {' / '.join(_loads(rows))} streams:\n\n" + _table(head, lines)
+
+
+def _floor_c(rows: Sequence[Row]) -> str:
+    used = sorted(row["cpu_us_per_token"] for row in rows)
+    return f"{used[0]:.0f} to {used[-1]:.0f} us ({len(used)} runs)" if used else DASH
 
 
 def _floor(rows: Sequence[Row]) -> str:

@@ -50,7 +50,7 @@ def run_bench(config: BenchConfig, *, on_progress: OnProgress | None = None) -> 
     register(config.api_key)
     target = parse_target(config.base_url, ca_file=config.ca_file)
     allow_files(config.users)
-    with event_loop() as loop:
+    with event_loop(tls=target.tls is not None) as loop:
         return loop.run_until_complete(_run(config, target, on_progress))
 
 
@@ -85,7 +85,7 @@ async def _load(
     if count == 1:
         load = Worker(config, target, prepared.model, prepared.source, keep_text=keep_text)
     else:
-        load = ProcessGroup(config, prepared, count, keep_text=keep_text)
+        load = ProcessGroup(config, prepared, count, tls=target.tls is not None, keep_text=keep_text)
     with interrupts(asyncio.get_running_loop(), load.end):
         try:
             await load.warm_up()

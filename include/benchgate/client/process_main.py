@@ -1,4 +1,4 @@
-"""A client process of several: ``python -m benchgate.client.process_main FD``. Started by ``processes.py`` only."""
+"""One client process of several (``python -m benchgate.client.process_main FD [tls]``), started by ``processes.py``."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ async def _report(channel: Channel, worker: Worker) -> None:
 
 
 def main() -> None:
-    """Serve the parent on the socket whose number is the only argument."""
+    """Serve the parent on the socket whose number is the first argument."""
     for one in (signal.SIGINT, signal.SIGTERM):  # both may reach the whole process group; the parent tells us
         signal.signal(one, signal.SIG_IGN)
     sock = socket.socket(fileno=int(sys.argv[1]))
     sock.setblocking(False)
-    with event_loop() as loop:
+    with event_loop(tls=sys.argv[2:] == ["tls"]) as loop:
         loop.run_until_complete(_serve(sock))
 
 

@@ -49,10 +49,13 @@ class _Child:
 class ProcessGroup:
     """Starts the processes, and runs the load in them. ``end`` may be called at any time."""
 
-    def __init__(self, config: BenchConfig, prepared: Prepared, count: int, *, keep_text: bool = False) -> None:
+    def __init__(
+        self, config: BenchConfig, prepared: Prepared, count: int, *, tls: bool, keep_text: bool = False
+    ) -> None:
         self._config = config
         self._prepared = prepared
         self._count = count
+        self._tls = tls
         self._keep_text = keep_text
         self._children: list[_Child] = []
         self._listeners: list[asyncio.Task[None]] = []
@@ -112,6 +115,7 @@ class ProcessGroup:
                 "-m",
                 "benchgate.client.process_main",
                 str(theirs.fileno()),
+                *(["tls"] if self._tls else []),
                 pass_fds=[theirs.fileno()],
                 stdin=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,

@@ -9,18 +9,23 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 
+from benchgate.client.wire.reading_loop import ReadingLoop
+
 UNKNOWN_STREAMS = 32_768  # room for them, where the system allows
 
 
 @contextlib.contextmanager
-def event_loop() -> Iterator[asyncio.AbstractEventLoop]:
-    """uvloop where it exists."""
-    try:
-        import uvloop
+def event_loop(*, tls: bool) -> Iterator[asyncio.AbstractEventLoop]:
+    """The loop that reads plain sockets itself; where that cannot be (TLS, no epoll) uvloop, where it exists."""
+    if ReadingLoop.available and not tls:
+        loop: asyncio.AbstractEventLoop = ReadingLoop()
+    else:
+        try:
+            import uvloop
 
-        loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
-    except ImportError:  # Windows
-        loop = asyncio.new_event_loop()
+            loop = uvloop.new_event_loop()
+        except ImportError:  # Windows
+            loop = asyncio.new_event_loop()
     try:
         yield loop
     finally:

@@ -57,7 +57,7 @@ class Sender:
         self._timeout_s = timeout_s
         self._idle_timeout_s = idle_timeout_s
         self._in_flight: dict[Exchange, _InFlight] = {}
-        self._sweep_every = max(0.005, min(0.25, timeout_s / 10, idle_timeout_s / 10))
+        self._sweep_every = max(0.005, min(1.0, timeout_s / 10, idle_timeout_s / 10))
         self._sweeper: asyncio.TimerHandle | None = None
 
     async def send(self, prompt: Prompt, record: RequestRecord) -> None:

@@ -9,7 +9,7 @@ from array import array
 from time import monotonic
 
 TICK_S = 0.02
-SELDOM_S = 0.1  # where the lag is read off the kernel's stamps, ticks only show that the loop stood still in a silence
+SELDOM_S = 0.5  # where the lag is read off the kernel's stamps, ticks only show that the loop stood still in a silence
 STEPS_AN_OCTAVE = 8  # of the histogram: 9 % wide
 FINEST_S = 1e-6
 

@@ -15,6 +15,7 @@ import pytest
 from benchgate.client.wire import kernel_clock
 from benchgate.client.wire.exchange import Exchange
 from benchgate.client.wire.kernel_clock import KernelClock
+from benchgate.client.wire.reading_loop import ReadingLoop
 from benchgate.client.wire.receiver import PATIENCE, PlainConnection, Receiver
 from tests.unit.client.replies import LAST_CHUNK, STREAM_HEAD, chunk, delta
 
@@ -44,13 +45,13 @@ class Wire:
 
 @pytest.fixture
 def wire() -> Iterator[Wire]:
-    loop = asyncio.new_event_loop()
+    loop = ReadingLoop()
     listener = socket.create_server(("127.0.0.1", 0))
     sock = socket.create_connection(listener.getsockname())
     sock.setblocking(False)
     server, _ = listener.accept()
     server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    receiver = Receiver(loop)
+    receiver = Receiver(loop.selector)
     connection = PlainConnection(receiver, sock)
     time.sleep(0.05)  # the kernel begins to stamp a moment after it was asked to
     yield Wire(receiver, connection, server, loop)
@@ -157,7 +158,7 @@ def test_so_many_reads_do_not_wait(wire: Wire) -> None:
     wire.turn(0.01)
     for _ in range(PATIENCE + 1):
         wire.server.sendall(word())
-        wire.receiver._turn()
+        wire.turn()
     assert exchange.answer.events >= PATIENCE - 1
     assert len(exchange.reads) <= 2
 

@@ -11,6 +11,7 @@ from time import monotonic
 
 from benchgate.client.wire.connection import HttpConnection, TransportConnection
 from benchgate.client.wire.drain import Drain
+from benchgate.client.wire.reading_loop import ReadingLoop
 from benchgate.client.wire.receiver import PlainConnection, Receiver
 from benchgate.client.wire.target import Target
 
@@ -152,9 +153,9 @@ class Pool:
         target = self.target
         if target.tls is not None and target.proxy is not None:
             await self._tunnel(sock)
-        if target.tls is None and Receiver.available:
+        if target.tls is None and isinstance(self._loop, ReadingLoop):
             if self.receiver is None:
-                self.receiver = Receiver(self._loop)
+                self.receiver = Receiver(self._loop.selector)
             return PlainConnection(self.receiver, sock)
         _, connection = await self._loop.create_connection(
             lambda: TransportConnection(self._drain, sock if target.tls is None else None),

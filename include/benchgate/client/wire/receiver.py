@@ -1,13 +1,12 @@
 """Reads all plain sockets of a process, each with the kernel's time of receipt (see ``kernel_clock.py``).
 
-One epoll of our own hangs in the event loop as a single file: a turn of the loop reads every socket that is ready and
-then parses, without a callback, a handle and a buffer per read. Event loops' transports hand out no ancillary data, so
-they cannot tell the kernel's time at all. Since the stamps are the kernel's, parsing may take the time it needs.
+The event loop's own wait reads every socket that is ready (``reading_loop.py``), without a callback, a handle and a
+buffer per read. Event loops' transports hand out no ancillary data, so they cannot tell the kernel's time at all. Since
+the stamps are the kernel's, parsing may take the time it needs.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import select
 import socket
@@ -17,23 +16,21 @@ from benchgate.client.watch import LagHistogram
 from benchgate.client.wire.connection import HttpConnection
 from benchgate.client.wire.exchange import Exchange
 from benchgate.client.wire.kernel_clock import ANCILLARY, SO_TIMESTAMPNS, KernelClock, ask_for_stamps, unpack
+from benchgate.client.wire.reading_loop import ReadingSelector, Ready
 
 READ_BYTES = 256 * 1024
 PATIENCE = 512  # reads from the middle of streams that may wait to be parsed together, with warm caches ...
 MIDDLE = b"\n\n\r\n"  # the end of an event and of its chunk; a chunked answer ends with an empty line
 SMALL = 4096  # ... of at most so many bytes each
-A_TURN = 256  # sockets read in one turn of the loop, so that writes and timers have their turn in between
 TOLERANCE_S = 50e-6  # two clocks cannot be read at the same moment
 
 
 class Receiver:
-    """The plain connections of one process. Needs epoll: ``Receiver.available`` says whether this system has it."""
+    """The plain connections of one loop."""
 
-    available = hasattr(select, "epoll")
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._epoll = select.epoll()
+    def __init__(self, selector: ReadingSelector) -> None:
+        self._selector = selector
+        self._epoll = selector.epoll
         self._connections: dict[int, PlainConnection] = {}
         self._buffer = bytearray(READ_BYTES)
         self._clock = KernelClock()
@@ -45,7 +42,7 @@ class Receiver:
         # the kernel stamps packets only while somebody asks for it, and needs a moment to begin: this keeps it going
         self._keeper = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         ask_for_stamps(self._keeper)
-        loop.add_reader(self._epoll.fileno(), self._turn)
+        selector.attach(self.turn)
 
     def add(self, connection: PlainConnection, sock: socket.socket) -> None:
         """Read this socket from now on."""
@@ -64,12 +61,9 @@ class Receiver:
 
     def close(self) -> None:
         """Close every connection, and read nothing more."""
-        if self._epoll.closed:
-            return
         for connection in list(self._connections.values()):
             connection.close()
-        self._loop.remove_reader(self._epoll.fileno())
-        self._epoll.close()
+        self._selector.detach()
         self._keeper.close()
 
     def parse(self) -> None:
@@ -78,12 +72,16 @@ class Receiver:
         for exchange in unparsed:
             exchange.parse()
 
-    def _turn(self) -> None:
+    def turn(self, ready: Ready) -> bool:
         """Read what is ready; parse when an answer may have ended or enough has come together.
 
         On a core that sleeps between two tokens, parsing each at once costs three times as much as many in a row.
+
+        Returns:
+            Whether the loop may have something to do: a file of its own, or what an answer's end has called.
         """
-        ready = self._epoll.poll(0, A_TURN)
+        if not ready:
+            return False
         steady = self._clock.compare()
         offset, begun = self._clock.offset, monotonic()
         connections, buffer, buffers = self._connections, self._buffer, (self._buffer,)
@@ -92,9 +90,11 @@ class Receiver:
         ended: list[tuple[PlainConnection, OSError | None]] = []
         oldest = begun
         count = own = 0
+        due = False
         for fd, mask in ready:
             connection = connections.get(fd)
-            if connection is None:
+            if connection is None:  # of the loop
+                due = True
                 continue
             if mask & select.EPOLLOUT:
                 connection.writable()
@@ -148,11 +148,13 @@ class Receiver:
             exchange.parse()
         if self._waiting >= PATIENCE:
             self.parse()
+            due = True
         for connection, problem in ended:
             if connection.exchange is not None:
                 connection.exchange.parse()
             connection.forget()
             connection.lost(problem)
+        return due or bool(now) or bool(ended)
 
 
 class PlainConnection(HttpConnection):
