@@ -29,7 +29,8 @@ PREFIX = "benchgate."
 METRICS = {
     "run.<state>": ("counter", "campaign runs that ended as success, failed or nothing_new"),
     "cell.<end_state>": ("counter", "cells that ended as published, unpublishable, failed or not_run"),
-    "launch_failed.<kind>": ("counter", "launches that never became ready, by failure kind"),
+    "launch_failed.<kind>": ("counter", "launches that never became ready, or whose run was killed, by failure kind"),
+    "server_died.<kind>": ("counter", "servers that ended while their run went on, by failure kind"),
     "lease_held": ("counter", "launches refused because another one holds their placement"),
     "gate_refused.<rule>": ("counter", "answers of a critical gate that refused a launch or a cell"),
     "run.published_share": ("gauge", "share of the cells of a campaign's newest run that were published, 0 to 1"),
@@ -57,7 +58,8 @@ def samples_of_run(record: RunRecord, gates: GateResult, launches: Iterable[Laun
     counts.update(f"cell.{outcome.state.value}" for outcome in gates.outcomes)
     for launch in launches:
         if launch.failure is not None:
-            counts[f"launch_failed.{launch.failure.kind.value}"] += 1
+            what = "server_died" if launch.end_state == "ready" else "launch_failed"
+            counts[f"{what}.{launch.failure.kind.value}"] += 1
             counts["lease_held"] += launch.failure.kind.value == "lease_held"
     for verdict in gates.verdicts:
         counts[f"gate_refused.{verdict.rule}"] += not verdict.passed and verdict.severity == "critical"

@@ -89,7 +89,11 @@ def _close_launch(run: CampaignRun, launch: LaunchRecord, why: str | None) -> No
         return
     changes: dict[str, object] = {"stopped_at": launch.stopped_at or now()}
     if why is not None:
-        changes |= {"end_state": "failed", "failure": Failure(kind=FailureKind.KILLED, reason=why)}
+        killed = Failure(kind=FailureKind.KILLED, reason=why)
+        changes |= {
+            "end_state": "failed",
+            "failure": launch.failure or killed,
+        }  # a server that had died before was not killed
     run.update_launch(launch.launch, **changes)
 
 

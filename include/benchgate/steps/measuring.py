@@ -98,7 +98,7 @@ def _measure(run: CampaignRun, cell: PlannedCell, say: Say, client: RunClient | 
     run.forget_cell(cell.cell)
     ended = server_life.end_of(host, handle)
     if ended is not None:
-        how = server_life.in_words(run, cell.launch, host, handle, ended)
+        how = server_life.record_end(run, cell.launch, host, handle, ended)
         raise MeasureFailed(f"{cell.cell}: the server is gone: {how}", remedy="see the launch's server log")
     args = bench_args(
         workload,

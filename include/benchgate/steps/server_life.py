@@ -82,13 +82,18 @@ def end_of(host: Host, handle: ServerHandle, *, patience_s: float = OUTAGE_S) ->
             return None if status.running else status.exit
 
 
-def in_words(run: CampaignRun, launch: str, host: Host, handle: ServerHandle, ended: ExitInfo) -> str:
-    """Kind, cause, exit and log line of an end: ``host_oom: the host ran out of .. (exit code 137, OOMKilled)``."""
+def record_end(run: CampaignRun, launch: str, host: Host, handle: ServerHandle, ended: ExitInfo) -> str:
+    """Put how a server that was ready ended into its launch's record.
+
+    Returns:
+        Kind, cause, exit and log line: ``host_oom: the host ran out of .. (exit code 137, OOMKilled)``.
+    """
     engine = get_engine(launch_record(run, launch).engine)
     try:
         failure = engine.failure(engine.parse_log(host.log_lines(handle)), ended)
     except HostError:  # removed by somebody, and its log with it
         failure = failure_with_exit(None, ended)
+    run.update_launch(launch, exit=ended, failure=failure)
     how, said = exit_in_words(ended), failure.evidence
     words = f"{failure.kind.value}: {failure.reason}" + (f" ({how})" if how not in failure.reason else "")
     if said is not None and said.line is not None:
@@ -97,8 +102,7 @@ def in_words(run: CampaignRun, launch: str, host: Host, handle: ServerHandle, en
 
 
 def _server_ended(run: CampaignRun, launch: str, host: Host, handle: ServerHandle, ended: ExitInfo) -> MeasureFailed:
-    run.update_launch(launch, exit=ended)
-    return MeasureFailed(f"the server ended while it was measured: {in_words(run, launch, host, handle, ended)}")
+    return MeasureFailed(f"the server ended while it was measured: {record_end(run, launch, host, handle, ended)}")
 
 
 def _end_client_of_ended(host: Host, handle: ServerHandle) -> None:

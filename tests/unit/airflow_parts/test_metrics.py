@@ -51,7 +51,11 @@ def test_a_run_counts_its_state_its_cells_its_failed_launches_and_its_refusals()
         update={"failure": Failure(kind=FailureKind.LEASE_HELD, reason="held")}
     )
 
-    samples = samples_of_run(run_record(spec, state="failed"), gates, [launch_record(ledger.launches[0]), held])
+    died = launch_record(ledger.launches[0]).model_copy(
+        update={"failure": Failure(kind=FailureKind.HOST_OOM, reason="the host ran out of memory")}
+    )
+
+    samples = samples_of_run(run_record(spec, state="failed"), gates, [died, held])
 
     assert {sample.name: sample.value for sample in samples} == {
         "run.failed": 1,
@@ -59,6 +63,7 @@ def test_a_run_counts_its_state_its_cells_its_failed_launches_and_its_refusals()
         "cell.unpublishable": 2,
         "cell.not_run": 4,
         "launch_failed.lease_held": 1,
+        "server_died.host_oom": 1,
         "lease_held": 1,
         "gate_refused.error_rate": 2,
         "run.published_share": 0.5,

@@ -16,6 +16,8 @@ from benchgate.records import (
     CellRecord,
     EndState,
     Evidence,
+    Failure,
+    FailureKind,
     GateResult,
     LaunchRecord,
     Proof,
@@ -102,6 +104,17 @@ def test_a_refused_launch_refuses_its_cells_and_no_others(changes: dict[str, Any
     assert states(result) == {"triton": {EndState.UNPUBLISHABLE}, "marlin": {EndState.PUBLISHED}}
     assert words in str(result.outcomes[0].reason)
     assert rule in {name for row in result.quarantine for name in row.rules}
+
+
+def test_a_server_that_died_later_is_told_and_takes_nothing_from_what_was_measured_before() -> None:
+    died = Failure(kind=FailureKind.HOST_OOM, reason="the host ran out of memory")
+
+    result = judge(launch=launch_record(FIRST_LAUNCH, failure=died))
+
+    [told] = [verdict for verdict in result.verdicts if verdict.rule == "stayed_up" and not verdict.passed]
+    assert (told.subject, told.severity) == (FIRST_LAUNCH.launch, "warning")
+    assert told.reason == "the server died after it had been ready: host_oom: the host ran out of memory"
+    assert states(result) == {"triton": {EndState.PUBLISHED}, "marlin": {EndState.PUBLISHED}}
 
 
 def test_without_a_needle_gate_nothing_is_published() -> None:

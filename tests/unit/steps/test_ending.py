@@ -107,6 +107,17 @@ def test_a_server_that_was_left_behind_has_its_end_with_the_reason(killed: Campa
     assert left.stopped_at is not None
 
 
+def test_a_server_that_had_died_before_the_run_was_killed_keeps_what_it_died_of(killed: CampaignRun) -> None:
+    died = Failure(kind=FailureKind.HOST_OOM, reason="the host ran out of memory")
+    killed.update_launch("measured@here/one", failure=died)
+
+    ending.break_off(killed, WHY)
+
+    left = killed.launch_record("measured@here/one")
+    assert left is not None
+    assert (left.end_state, left.failure) == ("failed", died)
+
+
 NOT_FOUND = NeedleResult(depth=0.5, context_tokens=1024, asked="what?", expected="a", answered="b", found=False)
 LOG = Evidence(line=1, text="some words of the log")
 

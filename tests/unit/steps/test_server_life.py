@@ -12,7 +12,7 @@ import pytest
 
 from benchgate.errors import HostError, MeasureFailed
 from benchgate.hosts.base import ServerHandle, ServerStatus
-from benchgate.records import CellRecord, ExitInfo, LaunchRecord
+from benchgate.records import CellRecord, ExitInfo, FailureKind, LaunchRecord
 from benchgate.steps import launching, server_life
 from benchgate.steps.context import CampaignRun
 from benchgate.steps.measuring import measure_cell
@@ -105,6 +105,8 @@ def test_its_load_generator_is_ended_and_the_cell_says_how_the_server_ended(
     assert str(cell.reason).startswith("the server ended while it was measured: host_oom: ")
     assert str(cell.reason).endswith("(exit code 137, OOMKilled, SIGKILL)")
     assert launched.exit == OOM
+    assert launched.failure is not None
+    assert launched.failure.kind is FailureKind.HOST_OOM
 
 
 def test_the_exit_that_was_seen_stays_when_the_container_is_removed_before_its_stop(
@@ -132,9 +134,12 @@ def test_what_was_measured_until_then_is_kept_and_not_loaded(run: CampaignRun, h
 def test_the_line_of_the_log_that_names_the_cause_is_told(run: CampaignRun, host: Host) -> None:
     host.log = [b"main: server is listening on http://127.0.0.1:1\n", b"CUDA error: out of memory\n"]
 
-    cell, _ = measured(run, dying(host, ExitInfo(exit_code=1)))
+    cell, launched = measured(run, dying(host, ExitInfo(exit_code=1)))
 
     assert str(cell.reason).endswith("(exit code 1); log line 2: CUDA error: out of memory")
+    assert launched.failure is not None
+    assert launched.failure.evidence is not None
+    assert (launched.failure.evidence.line, launched.failure.evidence.text) == (2, "CUDA error: out of memory")
 
 
 def test_a_load_generator_that_fails_with_it_does_not_hide_the_server(run: CampaignRun, host: Host) -> None:
@@ -174,9 +179,11 @@ def test_one_that_was_removed_with_its_log_ended_and_nobody_knows_how(run: Campa
 def test_the_next_cell_says_of_the_server_that_is_gone_how_it_ended(run: CampaignRun, host: Host) -> None:
     host.ended = OOM
 
-    cell, _ = measured(run, dying(host, OOM))
+    cell, launched = measured(run, dying(host, OOM))
 
     assert "the server is gone: host_oom: " in str(cell.reason)
+    assert launched.failure is not None
+    assert launched.failure.kind is FailureKind.HOST_OOM
 
 
 def test_an_engine_that_restarts_is_no_server_that_ended(run: CampaignRun, host: Host) -> None:

@@ -38,7 +38,9 @@ launch = sa.Table(
     column("stopped_at", Moment, "when it was stopped, UTC"),
     column("startup_s", sa.Double(), "seconds from start to ready"),
     column("end_state", sa.Text(), "starting, ready, failed or not_run", required=True),
-    column("failure_kind", sa.Text(), "why it did not become ready, e.g. vocab_missing; NULL when it did"),
+    column(
+        "failure_kind", sa.Text(), "why it did not become ready, e.g. vocab_missing, or died after it was; NULL else"
+    ),
     column("failure_reason", sa.Text(), "the same in a sentence"),
     column("failure_line_number", sa.Integer(), "line of the root cause in the server log, from 1"),
     column("failure_line", sa.Text(), "that line"),
