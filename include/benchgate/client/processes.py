@@ -65,6 +65,8 @@ class ProcessGroup:
         """Start all processes and wait until each has warmed up its share."""
         for number in range(self._count):
             self._children.append(await self._start(number))
+        if self.reason is not None:  # said while some of them did not exist yet
+            await self._tell(StopNow(self.reason))
         self._listeners = [asyncio.ensure_future(self._listen(child)) for child in self._children]
         await asyncio.gather(*(child.ready.wait() for child in self._children))
         self._check()

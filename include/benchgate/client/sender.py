@@ -48,7 +48,6 @@ class Sender:
         self.template = template
         self.keep_text = keep_text
         self.texts: dict[tuple[str, int], str] = {}  # (phase, request id) -> text of answers that came without usage
-        self.stopped = False
         self.reads = self.events = 0  # of answers that have ended
         self._loop = loop
         self._drain = drain
@@ -68,11 +67,14 @@ class Sender:
             try:
                 connection = await self.pool.acquire(fresh=record.retried_stale_connection)
             except ConnectError as error:
+                if self.pool.halted:
+                    record.status = CUT_OFF
+                    return
                 record.status = "connect"
                 record.error_message = cut(mask(str(error)))
                 record.ended_at = monotonic()
                 return
-            if self.stopped:  # the run ended while this request waited for its connection
+            if self.pool.halted:  # the run ended while this request waited for its connection
                 self.pool.release(connection)
                 record.status = CUT_OFF
                 return
@@ -150,7 +152,7 @@ class Sender:
 
     def cut_off(self) -> None:
         """The run is over: end everything in flight and send nothing more."""
-        self.stopped = True
+        self.pool.halt()
         for flight in list(self._in_flight.values()):
             self._end(flight, CUT_OFF)
 

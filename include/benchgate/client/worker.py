@@ -117,10 +117,10 @@ class Worker:
     async def warm_up(self) -> None:
         """Requests of the cell's own shape and concurrency, outside the window; corrects prompt lengths by them."""
         numbers = self.share.take(self.config.warmup_requests)
+        self._start_cutter()
         await self.pool.open_ahead(min(len(self.users) or self.config.streams, max(len(numbers), len(self.users), 1)))
         if not numbers or self.stop.is_set:
             return
-        self._start_cutter()
         observed: list[int] = []
         answered = 0
 
@@ -141,7 +141,7 @@ class Worker:
             await open_loop(schedule, send_one, self._warm_stop, phase="warmup", started_at=monotonic())
         if deadline is not None:
             deadline.cancel()
-        self.sender.stopped = self.stop.is_set
+        self.pool.halted = self.stop.is_set
         if answered and len(observed) == answered:
             self.sender.keep_text = False  # usage comes with every answer: nothing will have to be counted
         if isinstance(self.source, SyntheticSource):

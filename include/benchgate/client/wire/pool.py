@@ -36,6 +36,8 @@ class Pool:
         self._connecting = asyncio.Semaphore(CONNECTS_AT_ONCE)
         self._addresses: list[tuple[int, tuple[object, ...]]] = []
         self._spares: set[asyncio.Task[None]] = set()
+        self._attempts: set[asyncio.Task[HttpConnection]] = set()
+        self.halted = False  # the run is over: nobody waits for a connection any more
         self._kept = 0  # replies that came over a connection that was used before
         self._stale = 0  # requests that met a connection which the server had closed in spite of its keep-alive
         self.slowest_connect_s = 0.0
@@ -74,13 +76,14 @@ class Pool:
 
     async def open_ahead(self, count: int) -> None:
         """Open up to ``count`` idle connections; stops quietly where the server refuses."""
-        missing = count - sum(connection.reusable for connection in self._idle)
+        missing = iter(range(count - sum(connection.reusable for connection in self._idle)))
 
-        async def one() -> None:
+        async def some() -> None:
             with contextlib.suppress(ConnectError):
-                self._idle.append(await self.connect())
+                for _ in missing:
+                    self._idle.append(await self.connect())
 
-        await asyncio.gather(*(one() for _ in range(missing)))
+        await asyncio.gather(*(some() for _ in range(min(count, CONNECTS_AT_ONCE))))
 
     def open_spare(self) -> None:
         """While a stream runs: have the next connection ready, where the server closes each and connecting is slow.
@@ -95,14 +98,18 @@ class Pool:
         self._spares.add(task)
         task.add_done_callback(self._spares.discard)
 
+    def halt(self) -> None:
+        """The run is over: who waits for a connection gets a :class:`ConnectError` now, until ``halted`` is unset."""
+        self.halted = True
+        for attempt in self._attempts:
+            attempt.cancel()
+
     async def connect(self) -> HttpConnection:
         """Open a new connection, TLS and proxy tunnel included."""
         async with self._connecting:
             started = monotonic()
             try:
-                connection = await asyncio.wait_for(self._connect(), CONNECT_TIMEOUT_S)
-            except asyncio.TimeoutError:
-                raise ConnectError(f"no connection to {self._where} within {CONNECT_TIMEOUT_S:g} s") from None
+                connection = await self._attempt()
             except ssl.SSLError as error:
                 raise ConnectError(f"TLS with {self._where} failed: {error}") from None
             except OSError as error:
@@ -112,6 +119,25 @@ class Pool:
             self.slowest_connect_s = max(self.slowest_connect_s, connection.connect_s)
             self.opened += 1
             return connection
+
+    async def _attempt(self) -> HttpConnection:
+        if self.halted:
+            raise ConnectError("the run had ended before there was a connection")
+        attempt = self._loop.create_task(self._connect())
+        self._attempts.add(attempt)
+        try:
+            await asyncio.wait((attempt,), timeout=CONNECT_TIMEOUT_S)
+        finally:
+            self._attempts.discard(attempt)
+            in_time = not attempt.cancel()
+        if not in_time:
+            raise ConnectError(f"no connection to {self._where} within {CONNECT_TIMEOUT_S:g} s")
+        if attempt.cancelled():
+            raise ConnectError("the run ended before there was a connection")
+        try:
+            return attempt.result()
+        finally:
+            del attempt  # an error's traceback refers to this frame: no collector would free the two
 
     @property
     def _where(self) -> str:
@@ -139,7 +165,10 @@ class Pool:
             if index:  # this address works: ask it first from now on
                 self._addresses.insert(0, self._addresses.pop(index))
             return connection
-        raise failure or OSError("no address")
+        try:
+            raise failure or OSError("no address")
+        finally:
+            failure = None  # it refers to this frame, and no collector would free the two
 
     async def _resolve(self) -> None:
         host, port = self.target.connect_to
