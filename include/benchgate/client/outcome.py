@@ -25,7 +25,10 @@ def fill(record: RequestRecord, exchange: Exchange, *, ended_by: str | None = No
     record.response_bytes = exchange.bytes_in
     record.ended_at = exchange.last_read_at if exchange.ended_at is None else exchange.ended_at
     record.streamed = exchange.stream if exchange.headers_at is not None else None
-    status, message = _status(exchange, ended_by)  # reads a JSON body into exchange.answer, so it comes first
+    try:
+        status, message = _status(exchange, ended_by)  # reads a JSON body into exchange.answer, so it comes first
+    except RecursionError:
+        status, message = "bad_response", "the JSON of the answer is nested too deeply to be shown"
     _copy_answer(record, exchange)
     record.status = status
     if message:
@@ -135,7 +138,7 @@ def _http_error(exchange: Exchange, status: int) -> tuple[str, str | None]:
         return "bad_response", f"HTTP {status}: redirected to {exchange.location}; use that address as --base-url"
     text = bytes(exchange.body[:65536]).decode("utf-8", errors="replace")
     message = text
-    with contextlib.suppress(ValueError):
+    with contextlib.suppress(ValueError, RecursionError):
         message = error_in(parse_json(bytes(exchange.body))) or text
     default = "http_4xx" if 400 <= status < 500 else "http_5xx" if status >= 500 else "bad_response"
     return classify(message, default), f"HTTP {status}: {message}"

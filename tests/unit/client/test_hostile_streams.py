@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from benchgate.client.wire import exchange as module
 from benchgate.client.wire.sse import LINE_COST, SseDecoder
-from tests.unit.client.replies import an_exchange, read
+from tests.unit.client.replies import an_exchange, delta, event, json_reply, read, record_of, stream
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 
@@ -27,6 +27,27 @@ def test_an_event_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch, p
 
     assert exchange.protocol_error == "an event is larger than 0 MiB"
     assert fed < 250_000
+
+
+@pytest.mark.parametrize(
+    ("deep", "opens", "inside", "closes"),
+    [
+        ('{"choices":[{"delta":{"content":%s}}]}', '[{"text":', '"x"', "}]"),
+        ('{"error":%s}', "[", "", "]"),
+        ('{"choices":[{"delta":{},"finish_reason":{"type":%s}}]}', "[", "", "]"),
+    ],
+)
+@pytest.mark.parametrize("levels", [505, 1015, 5000])
+def test_json_that_is_nested_too_deeply_ends_its_answer_and_nothing_else(
+    deep: str, opens: str, inside: str, closes: str, levels: int
+) -> None:
+    body = deep % (opens * levels + inside + closes * levels)
+    in_a_stream = record_of(stream(delta(content="a"), event(body), delta("stop", content="")))
+    whole = record_of([(1.0, json_reply(200, body.encode()))])
+    refused = record_of([(1.0, json_reply(500, body.encode()))])
+    assert in_a_stream.events >= 1
+    assert whole.status in ("bad_response", "stream_error", "empty_completion")
+    assert refused.status == "http_5xx"
 
 
 def test_many_small_events_are_no_large_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,9 +135,31 @@ def test_a_stream_under_another_name_is_a_stream(kind: str) -> None:
     assert (record.status, record.events, record.streamed) == ("ok", 4, True)
 
 
-@pytest.mark.parametrize("behind", [b"garbage\n\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", b"\r\n"])
+@pytest.mark.parametrize(
+    "behind",
+    [
+        b"garbage\n\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 500 Oops\r\nContent-Length: 2\r\n\r\nno",
+        b"HTTP/1.1 408 Request Timeout\r\nContent-Type: text/plain\r\nContent-Le",
+        b"\r\n",
+    ],
+)
 def test_what_comes_behind_a_whole_answer_spoils_the_connection_only(behind: bytes) -> None:
-    assert streamed(*EVENTS, end=LAST_CHUNK + behind).status == "ok"
+    record = streamed(*EVENTS, end=LAST_CHUNK + behind)
+    assert (record.status, record.http_status, record.streamed) == ("ok", 200, True)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_connection_with_a_second_answer_is_not_used_again(together: bool) -> None:
+    second = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+    with an_exchange() as exchange:
+        for data in (STREAM_HEAD, *map(chunk, EVENTS)):
+            read(exchange, data, 1.0)
+        for data in [LAST_CHUNK + second] if together else [LAST_CHUNK, second]:
+            read(exchange, data, 2.0)
+        assert exchange.complete
+        assert not exchange.keep_alive
 
 
 @pytest.mark.parametrize("count", [4.0, 4])

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import socket
+import struct
 import sys
 import time
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -139,6 +142,38 @@ def test_reads_from_the_middle_of_a_stream_wait_and_the_end_does_not(wire: Wire)
     assert exchange.complete
     assert exchange.answer.events == 2
     assert exchange.events == 3
+
+
+def test_done_is_read_at_once_also_where_the_message_does_not_end(wire: Wire) -> None:
+    exchange = wire.ask()
+    wire.server.sendall(STREAM_HEAD + word())
+    wire.turn(0.01)
+    wire.server.sendall(chunk(b"data: [DONE]\n\n"))
+    wire.turn(0.01)
+    assert exchange.answer.done
+
+
+def test_an_answer_that_was_reset_is_freed_without_the_collector(wire: Wire) -> None:
+    class Watched(Exchange):
+        """An exchange that can be referred to weakly."""
+
+    exchange = Watched(wire.loop)
+    wire.connection.send(exchange, (b"GET / HTTP/1.1\r\n\r\n",))
+    wire.server.sendall(STREAM_HEAD + word())
+    wire.turn(0.01)
+    gc.disable()
+    try:
+        wire.server.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        wire.server.close()
+        wire.turn(0.01)
+        assert "reset" in (exchange.lost or "")
+        exchange.release()
+        wire.receiver.parse()
+        alive = weakref.ref(exchange)
+        del exchange
+        assert alive() is None
+    finally:
+        gc.enable()
 
 
 def test_what_waits_is_parsed_when_somebody_asks(wire: Wire) -> None:

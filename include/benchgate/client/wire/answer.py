@@ -19,6 +19,8 @@ from benchgate.client.wire.sse import NamedEvent
 # finish reasons by which an engine says that it gave up
 _GAVE_UP = ("error", "abort", "aborted", "cancelled", "canceled", "timeout", "failed")
 
+# what JSON of another shape raises: text where a list belongs, null in it, lists a thousand deep, ..
+_OTHER_SHAPE = (AttributeError, TypeError, RecursionError)
 _TEXT_FIELDS = ("content", "refusal", "reasoning", "reasoning_content", "tool_calls", "function_call")
 _CHANNELS = ("content", "reasoning", "reasoning_content")
 _VISIBLE = ("content", "text")
@@ -88,7 +90,7 @@ class Answer:
             return
         try:
             self._take(chunk, payload, at)
-        except (AttributeError, TypeError):  # JSON of another shape: text where a list belongs, null in it, ..
+        except _OTHER_SHAPE:
             self._not_json(payload)
 
     def _take(self, chunk: dict[str, Any], payload: bytes, at: float) -> None:
@@ -196,7 +198,7 @@ class Answer:
         """A JSON answer that came instead of a stream: its text counts, but it has no token times."""
         try:
             self._take_message(body, at)
-        except (AttributeError, TypeError):
+        except _OTHER_SHAPE:
             self.bad_event = self.bad_event or str(body)[:300]
         self.first_at = self.first_visible_at = None
 

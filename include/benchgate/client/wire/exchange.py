@@ -131,18 +131,18 @@ class Exchange:
                 self.answer.on_event(payload, at)
                 return
         if self.complete or self.protocol_error or self._parser is None:
-            return  # bytes after the end: the connection will not be used again
+            self.keep_alive = False  # bytes after the end: the connection will not be used again
+            return
         self._chunk_ended = False
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserCallbackError as error:
-            cause = error.__context__ or error
-            self._break(f"the answer could not be read: {type(cause).__name__}: {cause}")
         except httptools.HttpParserUpgrade:
             self._break("no valid HTTP answer: it switches to another protocol")
         except httptools.HttpParserError as error:
             if self.complete:  # what follows a whole answer spoils the connection, not the answer
                 self.keep_alive = False
+            elif isinstance(error, httptools.HttpParserCallbackError):
+                self._break(_unreadable(error.__context__ or error))
             else:
                 self._break(f"no valid HTTP answer: {error}")
         if self.protocol_error:
@@ -170,6 +170,11 @@ class Exchange:
         self._resolve()
 
     # -- httptools callbacks ---------------------------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        """An answer begins. A second one is nobody's: what is known of the first stays."""
+        if self.complete:
+            raise ValueError("bytes behind the answer")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep what decides how the body is read."""
@@ -286,3 +291,7 @@ class Exchange:
             self._grace.cancel()
         if not self.future.done():
             self.future.set_result(None)
+
+
+def _unreadable(why: BaseException) -> str:
+    return f"the answer could not be read: {type(why).__name__}: {why}"

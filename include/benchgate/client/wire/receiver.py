@@ -20,7 +20,7 @@ from benchgate.client.wire.reading_loop import ReadingSelector, Ready
 
 READ_BYTES = 256 * 1024
 PATIENCE = 512  # reads from the middle of streams that may wait to be parsed together, with warm caches ...
-MIDDLE = b"\n\n\r\n"  # the end of an event and of its chunk; a chunked answer ends with an empty line
+MIDDLE = b"}\n\n\r\n"  # the end of an event and of its chunk; an answer ends with [DONE] and an empty line
 SMALL = 4096  # ... of at most so many bytes each
 TOLERANCE_S = 50e-6  # two clocks cannot be read at the same moment
 
@@ -46,8 +46,8 @@ class Receiver:
 
     def add(self, connection: PlainConnection, sock: socket.socket) -> None:
         """Read this socket from now on."""
-        self._connections[sock.fileno()] = connection
         self._epoll.register(sock.fileno(), select.EPOLLIN)
+        self._connections[sock.fileno()] = connection
 
     def remove(self, sock: socket.socket) -> None:
         """Forget this socket, which is still open."""
@@ -105,7 +105,7 @@ class Receiver:
             except (BlockingIOError, InterruptedError):
                 continue
             except OSError as error:
-                ended.append((connection, error))
+                ended.append((connection, error.with_traceback(None)))  # its frames would refer back to ``ended``
                 continue
             if not size:
                 ended.append((connection, None))
