@@ -60,7 +60,12 @@ class LeaseHeld(HostError):
 
 
 class PreflightRefused(HostError):
-    """The host is not fit for this launch: foreign GPU memory, a taken port, too little memory or disk."""
+    """The host is not fit for this launch: foreign GPU memory, a taken port, too little memory or disk. ``kind`` is one
+    of the failure kinds of ``benchgate.records``."""
+
+    def __init__(self, message: str, *, kind: str) -> None:
+        self.kind = kind
+        super().__init__(message)
 
 
 class LaunchFailed(BenchgateError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from benchgate.records import ExitInfo, GpuSample, HostFacts
+from benchgate.records import ExitInfo, FailureKind, GpuSample, HostFacts
 
 OUTAGE_S = 90.0  # a restarting Docker Engine is back within this; after it, its host is given up
 
@@ -73,6 +73,7 @@ class PreflightFinding:
     message: str
     remedy: str | None = None
     removed: list[str] = field(default_factory=list)  # what was ours, stale, and is gone now
+    kind: FailureKind = FailureKind.PREFLIGHT  # what it makes of a launch that it refuses
 
 
 def never(_name: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from benchgate.hosts.base import PreflightFinding, ServerSpec
 from benchgate.hosts.docker_facts import GIB, HostLook
+from benchgate.records import FailureKind
 
 MIN_DISK_GIB = 2.0  # for logs and what a server writes into its container
 MIN_SHM_GIB = 0.06  # what Docker gives a container without the host's IPC; less starts no multi-process engine
@@ -65,7 +66,8 @@ def shm(seen: HostLook, spec: ServerSpec) -> PreflightFinding:
             "shm", True, f"the server gets its own {spec.shm_size_gib:g} GiB; host: {message}", remedy
         )
     if free < MIN_SHM_GIB:
-        return PreflightFinding("shm", False, message, remedy or "enlarge /dev/shm, or end what fills it")
+        remedy = remedy or "enlarge /dev/shm, or end what fills it"
+        return PreflightFinding("shm", False, message, remedy, kind=FailureKind.SHM_TOO_SMALL)
     return PreflightFinding("shm", True, message, remedy)
 
 

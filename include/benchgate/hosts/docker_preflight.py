@@ -18,6 +18,7 @@ from benchgate.hosts.base import PreflightFinding, ServerSpec, never
 from benchgate.hosts.docker_engine import DockerEngine
 from benchgate.hosts.docker_facts import look
 from benchgate.hosts.docker_seeds import seeds_finding
+from benchgate.records import FailureKind
 from benchgate.spec.hosts import HostSpec
 
 
@@ -62,6 +63,7 @@ def leftovers(
     lease = names.lease_name(engine.host, spec.placement)
     removed: list[str] = []
     in_the_way: list[str] = []
+    held = False  # by another launch; what else is in the way has no part in leases
     stale = {item["Id"] for item in reaper.stale_containers(engine, run_is_over=run_is_over)}
     for container in _candidates(engine):
         if not findings.touches(container, lease, spec.gpus):
@@ -73,6 +75,7 @@ def leftovers(
                 removed.append(containers.describe_holder(name, container))
         elif container["State"]["Running"] or name == lease:
             in_the_way.append(containers.describe_holder(name, container))
+            held = held or name == lease
     if not in_the_way:
         message = f"{engine.host}/{spec.placement} is free"
         return PreflightFinding("leftovers", True, message, removed=removed)
@@ -82,6 +85,7 @@ def leftovers(
         f"{engine.host}/{spec.placement} is taken: {'; '.join(in_the_way)}",
         remedy="wait until that is over, or stop it; Benchgate removes only what is its own and stale",
         removed=removed,
+        kind=FailureKind.LEASE_HELD if held else FailureKind.PREFLIGHT,
     )
 
 
@@ -127,11 +131,11 @@ def images(engine: DockerEngine, host: HostSpec, spec: ServerSpec) -> list[Prefl
 
 
 def _image(engine: DockerEngine, name: str | None, remedy: str) -> PreflightFinding:
-    if name is None:
-        return PreflightFinding("image", False, f"no image of the server is on host {engine.host}", remedy=remedy)
-    if engine.image(name) is None:
-        return PreflightFinding("image", False, f"image {name} is not on host {engine.host}", remedy=remedy)
-    return PreflightFinding("image", True, f"image {name} is there")
+    if name is not None and engine.image(name) is not None:
+        return PreflightFinding("image", True, f"image {name} is there")
+    what = "no image of the server is" if name is None else f"image {name} is not"
+    message = f"{what} on host {engine.host}"
+    return PreflightFinding("image", False, message, remedy=remedy, kind=FailureKind.IMAGE_MISSING)
 
 
 def port(engine: DockerEngine, host: HostSpec, spec: ServerSpec) -> PreflightFinding:
@@ -148,6 +152,7 @@ def port(engine: DockerEngine, host: HostSpec, spec: ServerSpec) -> PreflightFin
                 False,
                 f"port {spec.port} of host {engine.host} is published by container {name}",
                 remedy="stop it, or give the placement another port",
+                kind=FailureKind.PORT_IN_USE,
             )
     return PreflightFinding("port", True, f"no container publishes port {spec.port}")
 

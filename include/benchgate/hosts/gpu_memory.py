@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from benchgate.errors import HostError
 from benchgate.hosts.base import PreflightFinding
 from benchgate.hosts.gpu import GpuFact, GpuProcess
+from benchgate.records import FailureKind
 from benchgate.secrets import mask
 
 IDLE_GIB = 1.0  # a driver and a display hold less than this; an engine holds more
@@ -64,6 +65,7 @@ def _one(fact: GpuFact, users: Sequence[GpuProcess]) -> PreflightFinding:
         not busy,
         f"{message}: {holders}" if holders else message,
         remedy="end those processes; Benchgate does not touch what is not its own" if busy else None,
+        kind=FailureKind.GPU_MEMORY_IN_USE,
     )
 
 

@@ -22,7 +22,7 @@ from benchgate.hosts.bounded import read_answer
 from benchgate.hosts.process_state import LaunchState, PlacementFolder, placements
 from benchgate.hosts.process_table import alive
 from benchgate.names import lease_name
-from benchgate.records import ExitInfo, GpuSample, HostFacts
+from benchgate.records import ExitInfo, FailureKind, GpuSample, HostFacts
 from benchgate.spec.hosts import HostSpec
 
 PORT_FREE_S = 5.0
@@ -69,6 +69,7 @@ class ProcessHost:
             message=f"{where} is free" if free else f"{where} is held by {by}",
             remedy=None if free else "wait for that run, or stop it",
             removed=removed,
+            kind=FailureKind.LEASE_HELD,
         )
         return [held, *process_preflight.check(self.name, spec)]
 

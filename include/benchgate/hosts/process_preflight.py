@@ -11,6 +11,7 @@ from benchgate.hosts import gpu_memory as gpu_memory_of
 from benchgate.hosts.base import PreflightFinding, ServerSpec
 from benchgate.hosts.process_facts import GIB, list_gpus, nvidia_smi
 from benchgate.hosts.process_table import LEASE_MARK, command_line, environment
+from benchgate.records import FailureKind
 from benchgate.secrets import mask
 
 SHM = Path("/dev/shm")  # noqa: S108 - the kernel's own folder; it is only read
@@ -106,6 +107,7 @@ def port(spec: ServerSpec) -> PreflightFinding:
         ok=False,
         message=f"port {spec.port} is taken by {port_holder(spec.port) or 'a process that is not visible here'}",
         remedy="end it, or give the placement another port in hosts.yaml",
+        kind=FailureKind.PORT_IN_USE,
     )
 
 

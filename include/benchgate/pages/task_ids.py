@@ -23,13 +23,9 @@ def telling_task(launch: Mapping[str, Any]) -> str:
     if launch.get("end_state") == "ready":
         return launch_task(launch, "prove_kernel")
     kind = launch.get("failure_kind")
-    if kind in ("preflight", "image_missing", "seed_failed"):
+    if launch.get("started_at") is None or kind in ("preflight", "image_missing", "seed_failed"):
         return launch_task(launch, "preflight")
-    if kind in ("gpu_memory_in_use", "host_oom") and launch.get("started_at") is None:
-        return launch_task(launch, "preflight")
-    if kind == "lease_held" or launch.get("started_at") is None:
-        return launch_task(launch, "preflight" if launch.get("end_state") == "not_run" else "start_server")
-    return launch_task(launch, "wait_ready")
+    return launch_task(launch, "start_server" if kind == "lease_held" else "wait_ready")
 
 
 def subject_of_task(

@@ -10,6 +10,7 @@ from benchgate import names, settings
 from benchgate.engines import get_engine
 from benchgate.errors import BenchgateError
 from benchgate.hosts.base import PreflightFinding
+from benchgate.records import FailureKind
 from benchgate.steps.context import CampaignRun
 from benchgate.whole_file import write_whole
 
@@ -33,7 +34,13 @@ def argument_findings(run: CampaignRun, launch_key: str) -> list[PreflightFindin
     if not unknown:
         return [PreflightFinding(CHECK, True, f"the image knows all {len(args)} arguments")]
     return [
-        PreflightFinding(CHECK, False, str(found), remedy="correct the arm for this version, or pin an older image")
+        PreflightFinding(
+            CHECK,
+            False,
+            str(found),
+            remedy="correct the arm for this version, or pin an older image",
+            kind=FailureKind.BAD_FLAG,
+        )
         for found in unknown
     ]
 

@@ -155,7 +155,7 @@ def _recorded(run: CampaignRun, launch_key: str, kind: FailureKind) -> Iterator[
     except BaseException as error:
         if isinstance(error, LeaseHeld):
             kind = FailureKind.LEASE_HELD
-        elif isinstance(error, NotSeeded):
+        elif isinstance(error, (NotSeeded, PreflightRefused)):
             kind = FailureKind(error.kind)
         elif isinstance(error, SeedError):
             kind = FailureKind.SEED_FAILED
@@ -169,7 +169,9 @@ def _recorded(run: CampaignRun, launch_key: str, kind: FailureKind) -> Iterator[
 def _refuse(findings: list[PreflightFinding]) -> None:
     refused = [finding for finding in findings if not finding.ok]
     if refused:
-        raise PreflightRefused("; ".join(_in_words(finding) for finding in refused))
+        # the kind says the first thing that has one of its own; the reason says all
+        kind = next((one.kind for one in refused if one.kind is not FailureKind.PREFLIGHT), FailureKind.PREFLIGHT)
+        raise PreflightRefused("; ".join(_in_words(finding) for finding in refused), kind=kind.value)
 
 
 def _in_words(finding: PreflightFinding) -> str:

@@ -14,6 +14,7 @@ from benchgate.hosts.base import Mount, PreflightFinding, ServerSpec
 from benchgate.hosts.docker import DockerHost
 from benchgate.hosts.docker_facts import look
 from benchgate.names import lease_name
+from benchgate.records import FailureKind
 from benchgate.seeding.volume import fill_volume
 from benchgate.spec.hosts import HostSpec
 from tests.integration.docker.test_server_life import wait_ready
@@ -88,7 +89,7 @@ def test_a_live_launch_of_another_run_is_named_and_left_alone(host: DockerHost, 
     found = host.preflight(server(), run_is_over=lambda _: False)
 
     refused = finding(found, "leftovers")
-    assert not refused.ok
+    assert (refused.ok, refused.kind) == (False, FailureKind.LEASE_HELD)
     assert "arm marlin of run other-night" in refused.message
     assert refused.remedy
     assert host.status(other).running
@@ -111,7 +112,7 @@ def test_a_missing_image_is_refused_by_name(host: DockerHost, server: MakeSpec) 
     found = host.preflight(server(image="vllm/none@sha256:" + "0" * 64), run_is_over=lambda _: False)
 
     refused = finding(found, "image")
-    assert not refused.ok
+    assert (refused.ok, refused.kind) == (False, FailureKind.IMAGE_MISSING)
     assert "vllm/none@sha256:000" in refused.message
 
 
@@ -191,7 +192,7 @@ def test_a_published_port_that_is_taken_is_refused(host: DockerHost, server: Mak
     refused = finding(open_host.preflight(other, run_is_over=lambda _: False), "port")
 
     assert first.base_url == "http://127.0.0.1:18765"
-    assert not refused.ok
+    assert (refused.ok, refused.kind) == (False, FailureKind.PORT_IN_USE)
     assert first.name in refused.message
 
 

@@ -20,6 +20,7 @@ from benchgate import secrets
 from benchgate.errors import HostError, LeaseHeld
 from benchgate.hosts.process import ProcessHost
 from benchgate.hosts.process_table import LEASE_MARK, ProcessId, alive, environment, stat
+from benchgate.records import FailureKind
 from tests.integration.process_host.conftest import DUMMY, answers, eventually, marked, spec
 
 
@@ -289,7 +290,7 @@ def test_preflight_names_who_has_the_port(host: ProcessHost):
         findings = host.preflight(spec(port=port), run_is_over=lambda _run: False)
 
     finding = next(finding for finding in findings if finding.check == "port")
-    assert not finding.ok
+    assert (finding.ok, finding.kind) == (False, FailureKind.PORT_IN_USE)
     assert f"port {port} is taken by pid {os.getpid()}" in finding.message
 
 

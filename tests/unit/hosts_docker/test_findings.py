@@ -14,6 +14,7 @@ from benchgate.hosts.docker_facts import GIB, HostLook, ShmSegment
 from benchgate.hosts.docker_seeds import judge
 from benchgate.hosts.gpu import GpuFact, GpuProcess
 from benchgate.hosts.gpu_memory import all_idle, chosen
+from benchgate.records import FailureKind
 
 SPEC = ServerSpec(
     campaign="c", run="r", arm="a", placement="quad-a", argv=[], env={}, port=8000, image="i", gpus=["0", "1"]
@@ -37,6 +38,7 @@ def test_idle_gpus_are_fine_and_busy_ones_are_refused_with_who_holds_them() -> N
     assert [finding.ok for finding in found] == [True, False]
     assert "GPU 1: 22.10 of 140.4 GiB in use: pid 4711 VLLM::Worker holds 22500 MiB" in found[1].message
     assert "not its own" in str(found[1].remedy)
+    assert found[1].kind is FailureKind.GPU_MEMORY_IN_USE
 
 
 def test_a_gpu_that_the_host_does_not_have_is_named() -> None:
@@ -104,7 +106,8 @@ def test_shared_memory_that_nobody_holds_is_named_with_its_size() -> None:
 def test_a_full_shm_is_refused_only_for_a_server_that_uses_it() -> None:
     full = replace(LOOK, shm_free=1 << 20)
 
-    assert not findings.shm(full, SPEC).ok
+    refused = findings.shm(full, SPEC)
+    assert (refused.ok, refused.kind) == (False, FailureKind.SHM_TOO_SMALL)
     assert findings.shm(full, replace(SPEC, shm_size_gib=16.0)).ok
 
 

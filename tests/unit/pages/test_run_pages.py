@@ -232,3 +232,17 @@ def test_a_launch_that_failed_leads_to_the_task_that_says_why(kind: str, task: s
     launch = {"arm": "a", "host": "h", "placement": "p", "end_state": "failed", "failure_kind": kind, "started_at": "t"}
 
     assert telling_task(launch) == f"a--h--p.{task}"
+
+
+@pytest.mark.parametrize("kind", ["bad_flag", "port_in_use", "gpu_memory_in_use", "lease_held", "killed"])
+def test_a_launch_that_never_started_leads_to_its_preflight(kind: str) -> None:
+    launch = {
+        "arm": "a",
+        "host": "h",
+        "placement": "p",
+        "end_state": "failed",
+        "failure_kind": kind,
+        "started_at": None,
+    }
+
+    assert telling_task(launch) == "a--h--p.preflight"
