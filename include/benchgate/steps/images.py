@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from benchgate.errors import SeedError, SpecError
-from benchgate.records import SeedFact
+from benchgate.records import FailureKind, SeedFact
 from benchgate.seeding.image import digest_in, nothing_new, registry_login, resolve_image
 from benchgate.spec.campaign import CampaignSpec
 from benchgate.spec.load import campaign_of
@@ -16,6 +16,11 @@ from benchgate.steps.seed_failures import one_of_several, refuse_if
 from benchgate.steps.seeding import docker_host, with_more
 
 Say = Callable[[str], None]
+# what was wrong with the host or the run, and says nothing about the image
+_NOT_OF_THE_IMAGE = (
+    *(FailureKind.PREFLIGHT, FailureKind.GPU_MEMORY_IN_USE, FailureKind.PORT_IN_USE, FailureKind.SHM_TOO_SMALL),
+    *(FailureKind.LEASE_HELD, FailureKind.IMAGE_MISSING, FailureKind.SEED_FAILED, FailureKind.KILLED),
+)
 
 
 def published_digests(campaign: str, url: str | None = None) -> dict[str, set[str]]:
@@ -25,18 +30,19 @@ def published_digests(campaign: str, url: str | None = None) -> dict[str, set[st
     What broke, or never had its turn, is not done. Runs whose campaign file cannot be read any more count for nothing.
     """
     done = _ask(
-        "SELECT r.run_id, l.image_digest, c.cell, c.end_state FROM cell c "
+        "SELECT r.run_id, l.image_digest, c.cell, c.end_state, l.failure_kind FROM cell c "
         "JOIN launch l ON l.launch_id = c.launch_id JOIN campaign_run r ON r.run_id = c.run_id "
         "WHERE r.campaign = :campaign AND l.image_digest IS NOT NULL AND NOT l.simulated AND NOT c.deselected "
         "AND (c.end_state IN ('published', 'unpublishable') OR (c.end_state = 'not_run' "
-        "AND l.expected = 'did_not_run' AND l.failure_kind IS NOT NULL AND l.failure_kind <> 'killed'))",
+        "AND l.expected = 'did_not_run' AND l.failure_kind IS NOT NULL))",
         url,
         campaign=campaign,
     )
     specs = _campaigns(_ask("SELECT run_id, campaign_yaml FROM campaign_run WHERE campaign = :c", url, c=campaign))
-    found: dict[str, set[str]] = {digest_in(digest): set() for _, digest, _, state in done if state == "published"}
-    for run, digest, cell, _ in done:
-        if digest_in(digest) in found and run in specs:
+    found: dict[str, set[str]] = {digest_in(digest): set() for _, digest, _, state, _ in done if state == "published"}
+    for run, digest, cell, state, failure in done:
+        refused = state == "not_run" and failure in _NOT_OF_THE_IMAGE
+        if digest_in(digest) in found and run in specs and not refused:
             found[digest_in(digest)].add(measurement_of(specs[run], cell))
     return found
 

@@ -162,8 +162,11 @@ def test_a_cell_that_broke_or_never_had_its_turn_is_measured_again(url: str, sta
     assert (reason_tonight(url, CAMPAIGN) is not None) == done
 
 
-def test_an_arm_that_was_killed_before_it_could_fail_as_it_should_is_tried_again(url: str) -> None:
-    load_night(url, bad=Failure(kind=FailureKind.KILLED, reason="the process that ran it was killed"))
+@pytest.mark.parametrize(
+    "kind", [FailureKind.KILLED, FailureKind.LEASE_HELD, FailureKind.GPU_MEMORY_IN_USE, FailureKind.SEED_FAILED]
+)
+def test_an_arm_that_never_could_fail_as_it_should_is_tried_again(url: str, kind: FailureKind) -> None:
+    load_night(url, bad=Failure(kind=kind, reason="nothing that its image did"))
 
     assert reason_tonight(url, CAMPAIGN) is None
 
