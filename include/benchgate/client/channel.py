@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import pickle
 import socket
 import struct
@@ -98,5 +99,11 @@ class Channel:
             return None
 
     def close(self) -> None:
-        """Close this end."""
+        """Close this end. What the other one has not taken yet goes out later, if the loop still runs then."""
         self._writer.close()
+
+    async def finish(self) -> None:
+        """Close this end, and wait until the other one has taken everything, or is gone."""
+        self._writer.close()
+        with contextlib.suppress(ConnectionError):
+            await self._writer.wait_closed()

@@ -47,7 +47,7 @@ async def _serve(sock: socket.socket) -> None:
     finally:
         listener.cancel()
         await worker.close()
-        channel.close()
+        await channel.finish()
 
 
 async def _listen(channel: Channel, worker: Worker, start: asyncio.Future[float]) -> None:
