@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from time import monotonic
@@ -67,12 +67,22 @@ async def _run(config: BenchConfig, target: Target, on_progress: OnProgress | No
         started_at, parts = await _load(config, target, prepared, on_progress)
         records = [record for part in parts for record in part.records]
         texts = {key: text for part in parts for key, text in part.texts.items()}
-        prepared.notes += await fill_missing(records, texts, prepared.counter)
+        prepared.notes += await _until_interrupt(fill_missing(records, texts, prepared.counter))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
         await pool.close()
     return _result(config, prepared, started_at, parts)
+
+
+async def _until_interrupt(counting: Coroutine[None, None, list[str]]) -> list[str]:
+    """An interrupt while tokens are counted after the window ends the counting, and keeps what was measured."""
+    task = asyncio.ensure_future(counting)
+    with interrupts(asyncio.get_running_loop(), lambda _: task.cancel()):
+        try:
+            return await task
+        except asyncio.CancelledError:
+            return ["an interrupt came before the tokens of all answers without usage were counted"]
 
 
 async def _load(

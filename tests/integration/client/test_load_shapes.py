@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from benchgate.client import bench
 from benchgate.client.bench import run_bench
 from benchgate.client.config import BenchConfig
 from benchgate.client.progress import ProgressNow
@@ -90,6 +93,20 @@ def test_the_time_cap_cuts_what_is_in_flight_and_keeps_the_rest(reference_server
     assert summary.completed >= 2
     assert summary.cut_off == 2
     assert (summary.errors, summary.error_rate) == (0, 0.0)
+
+
+def test_an_interrupt_while_tokens_are_counted_keeps_what_was_measured(
+    reference_server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def count_slowly(*_: object) -> list[str]:
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.sleep(60)
+        return []
+
+    monkeypatch.setattr(bench, "fill_missing", count_slowly)
+    measured = measure(reference_server, "steady")
+    assert len(measured.pairs) == 4
+    assert any("interrupt" in note for note in measured.result.facts.notes)
 
 
 def test_a_cap_that_is_not_needed_stops_nothing(reference_server: RunningServer) -> None:
