@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import pickle
 import socket
 import struct
@@ -83,6 +82,8 @@ class Channel:
 
     async def send(self, message: object) -> None:
         """Send one message; a peer that is gone is noticed when reading."""
+        if self._writer.is_closing():
+            return
         data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
         self._writer.write(_LENGTH.pack(len(data)) + data)
         try:
@@ -99,11 +100,5 @@ class Channel:
             return None
 
     def close(self) -> None:
-        """Close this end. What the other one has not taken yet goes out later, if the loop still runs then."""
+        """Close this end."""
         self._writer.close()
-
-    async def finish(self) -> None:
-        """Close this end, and wait until the other one has taken everything, or is gone."""
-        self._writer.close()
-        with contextlib.suppress(ConnectionError):
-            await self._writer.wait_closed()

@@ -33,6 +33,15 @@ async def _serve(sock: socket.socket) -> None:
     start: asyncio.Future[float] = asyncio.get_running_loop().create_future()
     listener = asyncio.ensure_future(_listen(channel, worker, start))
     try:
+        await _work(channel, worker, start)
+        await listener  # until the parent has taken everything: what it tells one that has left would cost it the rest
+    finally:
+        listener.cancel()
+        channel.close()
+
+
+async def _work(channel: Channel, worker: Worker, start: asyncio.Future[float]) -> None:
+    try:
         await worker.warm_up()
         await channel.send(Ready())
         with no_garbage_collection():
@@ -45,9 +54,7 @@ async def _serve(sock: socket.socket) -> None:
         await channel.send(Report(worker.counts()))
         await channel.send(Done(result))
     finally:
-        listener.cancel()
         await worker.close()
-        await channel.finish()
 
 
 async def _listen(channel: Channel, worker: Worker, start: asyncio.Future[float]) -> None:
@@ -71,7 +78,7 @@ async def _report(channel: Channel, worker: Worker) -> None:
 
 def main() -> None:
     """Serve the parent on the socket whose number is the first argument."""
-    for one in (signal.SIGINT, signal.SIGTERM):  # both may reach the whole process group; the parent tells us
+    for one in (signal.SIGINT, signal.SIGTERM):  # the parent tells us when to end
         signal.signal(one, signal.SIG_IGN)
     sock = socket.socket(fileno=int(sys.argv[1]))
     sock.setblocking(False)

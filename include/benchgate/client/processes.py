@@ -64,10 +64,9 @@ class ProcessGroup:
     async def warm_up(self) -> None:
         """Start all processes and wait until each has warmed up its share."""
         for number in range(self._count):
-            self._children.append(await self._start(number))
-        if self.reason is not None:  # said while some of them did not exist yet
-            await self._tell(StopNow(self.reason))
-        self._listeners = [asyncio.ensure_future(self._listen(child)) for child in self._children]
+            child = await self._start(number)
+            self._children.append(child)
+            self._listeners.append(asyncio.ensure_future(self._listen(child)))
         await asyncio.gather(*(child.ready.wait() for child in self._children))
         self._check()
 
@@ -96,6 +95,7 @@ class ProcessGroup:
             listener.cancel()
         for child in self._children:
             child.channel.close()
+        for child in self._children:
             if child.process.returncode is None:
                 try:
                     await asyncio.wait_for(child.process.wait(), 2.0)  # it ends when its channel closes
@@ -122,6 +122,7 @@ class ProcessGroup:
                 stdin=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
                 env={**os.environ, "PYTHONPATH": path},
+                start_new_session=True,  # Ctrl-C is for us: a process that hears it while Python starts would die of it
             )
         finally:
             theirs.close()
@@ -130,6 +131,8 @@ class ProcessGroup:
         config = replace(self._config, stop_on_error_rate=None)
         share = Share(number, self._count)
         await channel.send(Begin(config, self._prepared.model, self._prepared.source, share, self._keep_text))
+        if self.reason is not None:  # this one did not exist when the others were told
+            await channel.send(StopNow(self.reason))
         return _Child(number, process, channel)
 
     async def _listen(self, child: _Child) -> None:

@@ -107,6 +107,24 @@ def test_a_signal_to_the_whole_group_keeps_what_was_measured(
     assert summary["errors"] == 0
 
 
+def test_an_interrupt_while_processes_start_is_no_failure_of_theirs(reference_server: RunningServer) -> None:
+    starting = subprocess.Popen(
+        command(reference_server, "--num-prompts", "100000", "--concurrency", "4", "--processes", "4"),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    while not psutil.Process(starting.pid).children():
+        time.sleep(0.001)
+    os.killpg(starting.pid, signal.SIGINT)
+    said, _ = starting.communicate(timeout=30)
+    assert "client process" not in said
+    assert "Traceback" not in said
+    assert "stopped by interrupt" in said
+
+
 def test_a_killed_client_leaves_no_process_behind(endless: subprocess.Popen[str]) -> None:
     children = psutil.Process(endless.pid).children(recursive=True)
     assert len(children) == 2
