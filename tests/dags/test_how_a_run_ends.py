@@ -56,6 +56,7 @@ TO_THE_RUN: dict[str, dict[str, str]] = {
     "the vocabulary is another": {"seed_HOST.seed_vocab": "F"},
     "the last seed fails": {"seed_HOST.seed_dataset": "F"},
 }
+MARKS = ("failed", "success")  # by somebody, in the UI or over REST, while a cell is measured
 WITHOUT_A_VERDICT = ("plan", "validate", "load")  # a run that was not planned cannot be validated either
 ARMS = ("a", "next", "beside")
 
@@ -77,8 +78,11 @@ def runs_of(host: str) -> dict[str, dict[str, str]]:
             seeds = {task.replace("HOST", host): STATES[letter] for task, letter in ends.items()}
             runs[f"{name}, {verdict}"] = {**seeds, **refused, "verdict": verdict}
     for task in WITHOUT_A_VERDICT:
-        runs[f"no {task}"] = {**(refused if task == "plan" else {}), task: "failed", "validate": "failed"}
+        failed = dict.fromkeys((task, "validate", "verdict"), "failed")
+        runs[f"no {task}"] = {**(refused if task == "plan" else {}), **failed}
     runs["no load"]["validate"] = "success"
+    for mark in MARKS:
+        runs[f"marked as {mark}"] = {"mark": mark, "verdict": "failed"}
     nothing = {task: end for arm in ARMS for task, end in ends_of_arm(arm, host, {"preflight": "-"}).items()}
     runs["nothing new"] = {f"seed_{host}.{'pull_image' if host == 'docker' else 'seed_vocab'}": "skipped", **nothing}
     return runs
@@ -161,5 +165,18 @@ def test_a_run_that_could_not_be_planned_or_published_failed(walked: tuple[str, 
     _, runs = walked
     run = runs[f"no {task}"]
 
-    assert run["tasks"]["verdict"] == "upstream_failed"
+    assert run["tasks"]["verdict"] == "failed"
+    assert run["state"] == "failed"
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_a_run_that_is_marked_as_over_stops_its_servers_and_ends_as_its_verdict_does(
+    walked: tuple[str, dict[str, Any]], mark: str
+) -> None:
+    host, runs = walked
+    run = runs[f"marked as {mark}"]
+
+    assert letters(run, "a", host)[-2:] == "-S"  # the next cell is not measured, the server is stopped
+    assert run["tasks"]["load"] == "skipped"
+    assert run["tasks"]["verdict"] == "failed"
     assert run["state"] == "failed"

@@ -2,7 +2,7 @@
 
 Run as ``python -m tests.dags.walk DAG_ID`` in a process of its own, since it makes a metadata database in AIRFLOW_HOME.
 Reads a list of ``{task_id: state}`` from standard input, one for each run; a task that is not named succeeds. Prints,
-for each run, its state and those of its tasks.
+for each run, its state and those of its tasks. A run with a ``mark`` is marked so while its first cell is measured.
 """
 
 from __future__ import annotations
@@ -67,11 +67,25 @@ def _walk(dag: Any, run_id: str, ends: dict[str, str], session: Any) -> dict[str
         schedulable, _callback = run.update_state(session=session)
         for task in schedulable:
             task.state = TaskInstanceState(ends.get(task.task_id, "success"))
+            if ends.get("mark") and ".measure_" in task.task_id:
+                task.state = TaskInstanceState.RUNNING
         session.commit()
+        if any(task.state == TaskInstanceState.RUNNING for task in schedulable):
+            _mark(dag, run_id, ends["mark"], session)
+            session.refresh(run)
         if run.state != DagRunState.RUNNING:
             break
     tasks = run.get_task_instances(session=session)
     return {"state": str(run.state), "tasks": {task.task_id: str(task.state) for task in tasks}}
+
+
+def _mark(dag: Any, run_id: str, state: str, session: Any) -> None:
+    """As the UI and the REST API do."""
+    from airflow.api.common.mark_tasks import set_dag_run_state_to_failed, set_dag_run_state_to_success
+
+    mark = {"failed": set_dag_run_state_to_failed, "success": set_dag_run_state_to_success}[state]
+    mark(dag=dag, run_id=run_id, commit=True, session=session)
+    session.commit()
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ TASK_NOTES = {
     "stop_server": "Stops the server, keeps its log and how it ended, frees the lease.",
     "validate": "Great Expectations on the result tables: every broken rule becomes a verdict with its reason.",
     "load": "One transaction into the warehouse; loading again changes nothing.",
-    "verdict": "Fails the run when something ended otherwise than the campaign expects. See `did_not_run` and "
-    "`unpublishable` for the reasons.",
+    "verdict": "Fails the run when something ended otherwise than the campaign expects, or when the run was marked as "
+    "over before it was. See `did_not_run` and `unpublishable` for the reasons.",
 }
 
 

@@ -107,6 +107,8 @@ def stop_server(run: CampaignRun, launch_key: str, *, say: Say = print) -> None:
     if handle is None:
         return
     host, record = run.host(handle.host), launch_record(run, launch_key)
+    # said before it is done: whoever measures until then, in a run that is being ended, sees that the end is ours
+    run.update_launch(launch_key, stopped_at=record.stopped_at or now())
     try:
         keep_log(run, launch_key, host, handle)
     except BenchgateError as error:
@@ -114,7 +116,7 @@ def stop_server(run: CampaignRun, launch_key: str, *, say: Say = print) -> None:
     exit_info = host.stop(handle, grace_s=run.campaign.limits.stop_seconds)
     if exit_info == ExitInfo() and record.exit is not None:
         exit_info = record.exit  # seen when the server ended; whoever removed it since took its own answer away
-    run.update_launch(launch_key, exit=exit_info, stopped_at=record.stopped_at or now())
+    run.update_launch(launch_key, exit=exit_info)
     say(f"stopped {handle.name}: exit code {exit_info.exit_code}")
     with suppress(BenchgateError):  # once more, for its last words; a host that has them no more gave them above
         keep_log(run, launch_key, host, handle)

@@ -73,8 +73,15 @@ def verdict(run: CampaignRun, *, say: Say = print) -> None:
     """The run's end: did every arm end as its campaign expects? A run with nothing new to measure ends well.
 
     Raises:
-        BenchgateError: something that was planned could not be published, or something was that should not have been.
+        BenchgateError: something that was planned could not be published, or something was that should not have been;
+            or the run was ended before its results were published.
     """
+    if run.record.state == "running" or run.record.load_pending:
+        raise BenchgateError(
+            f"run {run.run} was ended before its results were in the warehouse: it was marked in Airflow, or a task "
+            "before this one failed",
+            remedy="nothing to do where it was marked: housekeeping loads what it has; else see that task's log",
+        )
     result = _gates(run)
     ok, reasons = _as_expected(run, result)
     for line in summary_lines(result.outcomes):

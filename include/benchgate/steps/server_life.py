@@ -88,7 +88,10 @@ def record_end(run: CampaignRun, launch: str, host: Host, handle: ServerHandle, 
     Returns:
         Kind, cause, exit and log line: ``host_oom: the host ran out of .. (exit code 137, OOMKilled)``.
     """
-    engine = get_engine(launch_record(run, launch).engine)
+    record = launch_record(run, launch)
+    if record.stopped_at is not None:
+        return "it was stopped, because its run was ended"
+    engine = get_engine(record.engine)
     try:
         failure = engine.failure(engine.parse_log(host.log_lines(handle)), ended)
     except HostError:  # removed by somebody, and its log with it

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchgate.errors import BenchgateError
 from benchgate.hosts.process_table import identify
 from benchgate.names import run_key
 from benchgate.records import (
@@ -96,6 +97,21 @@ def test_each_open_cell_says_how_far_it_came(killed: CampaignRun) -> None:
     assert starting is not None
     assert starting.failure is not None
     assert (starting.end_state, starting.failure.kind) == ("failed", FailureKind.KILLED)
+
+
+def test_the_verdict_on_a_run_that_was_ended_before_it_was_done_is_no(
+    killed: CampaignRun, benchgate_home: Path
+) -> None:
+    url = f"sqlite:///{benchgate_home}/warehouse.db"
+
+    with pytest.raises(
+        BenchgateError, match="was ended before its results were in the warehouse: it was marked in Airf"
+    ):
+        publishing.verdict(killed)
+
+    ending.finish_killed_runs(ending.why_over, url=url)
+    with pytest.raises(BenchgateError, match=WHY):
+        publishing.verdict(CampaignRun(killed.run))
 
 
 def test_a_server_that_was_left_behind_has_its_end_with_the_reason(killed: CampaignRun) -> None:

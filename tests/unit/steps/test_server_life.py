@@ -186,6 +186,19 @@ def test_the_next_cell_says_of_the_server_that_is_gone_how_it_ended(run: Campaig
     assert launched.failure.kind is FailureKind.HOST_OOM
 
 
+def test_a_server_that_we_stopped_ourselves_died_of_nothing(run: CampaignRun, host: Host) -> None:
+    def client(_host: object, _handle: ServerHandle, _args: list[str], output: Path, **_: Any) -> int:
+        launching.stop_server(run, LAUNCH, say=lambda _: None)  # somebody marked the run as failed
+        host.ended = ExitInfo(exit_code=0)
+        write_results(output)
+        return 0
+
+    cell, launched = measured(run, client)
+
+    assert cell.reason == "the server ended while it was measured: it was stopped, because its run was ended"
+    assert launched.failure is None
+
+
 def test_an_engine_that_restarts_is_no_server_that_ended(run: CampaignRun, host: Host) -> None:
     def client(_host: object, _handle: ServerHandle, _args: list[str], output: Path, **_: Any) -> int:
         host.unreachable = 3
