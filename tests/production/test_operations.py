@@ -66,6 +66,37 @@ def test_an_upgrade_from_the_first_release_and_a_restored_backup(stack: Stack, o
     assert int(before[0][0]) > 0
 
 
+def test_the_backup_of_the_artifacts_has_every_run(stack: Stack, operator: Operator) -> None:
+    block = block_with("> artifacts.tar.gz")
+
+    operator.types(commands_with(block, "-czf"))
+    kept = operator.types("tar -tzf artifacts.tar.gz").splitlines()
+    runs = [row[0] for row in stack.rows("select run from campaign_run")]
+    assert {f"artifacts/{run}/gates.json" for run in runs} <= set(kept)
+
+    one = f"/var/lib/benchgate/artifacts/{runs[0]}/gates.json"
+    stack.compose("exec", "-T", "airflow-scheduler", "rm", one)
+    operator.types(commands_with(block, "-xzf"))
+    assert stack.compose("exec", "-T", "airflow-scheduler", "cat", one).stdout.startswith("{")
+
+
+def test_benchgates_commands_in_the_stack_have_its_settings(stack: Stack, operator: Operator) -> None:
+    said = operator.types(block_with("benchgate warehouse status").text)
+
+    assert "postgres" in said
+    assert revision(stack) in said
+
+
+def test_airflows_metadata_is_restored(stack: Stack, operator: Operator) -> None:
+    runs = stack.rows("select count(*) from dag_run", role="airflow", database="airflow")
+
+    operator.types(commands_with(block_with("> airflow.dump"), "> airflow.dump"))
+    stack.rows("delete from dag_run", role="airflow", database="airflow")
+    operator.types(block_with("< airflow.dump").text)
+
+    assert stack.rows("select count(*) from dag_run", role="airflow", database="airflow") == runs
+
+
 def test_a_password_that_is_changed_in_env_is_the_only_one(stack: Stack, operator: Operator) -> None:
     stack.change("BENCHGATE_READER_PASSWORD", new := secrets.token_urlsafe(32))
     with pytest.raises(AssertionError, match="authentication failed"):
