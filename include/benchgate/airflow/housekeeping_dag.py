@@ -13,9 +13,10 @@ _DOC = """
 # housekeeping
 
 Gives runs that were killed their end: every planned cell its state, and the run its rows in the warehouse.
-Removes containers and processes of campaign runs that are over (success, failed, or killed with their worker), and
-per-request records past the nights that their campaign keeps. What is not labelled as Benchgate's own is never touched,
-and a run that nobody can tell about is left alone. Each task says what it removed.
+Removes containers and processes of campaign runs that are over (success, failed, killed with their worker, or without
+their campaign file for an hour), and per-request records past the nights that their campaign keeps. What is not
+labelled as Benchgate's own is never touched, and a run that nobody can tell about is left alone, and named. Each task
+says what it removed.
 """
 
 
@@ -35,27 +36,33 @@ def _housekeeping() -> None:
     def remove_leftovers(ti=None) -> list[str]:  # type: ignore[no-untyped-def]
         from benchgate.airflow import metrics
         from benchgate.airflow.docker_connections import install
-        from benchgate.airflow.run_state import airflow_says_over
+        from benchgate.airflow.run_state import unrecorded_is_over, why_airflow_says_over
         from benchgate.steps import leftovers
 
         install()
-        removed = leftovers.remove_leftovers(
-            kinds=("docker", "process"), ask=lambda record: airflow_says_over(ti, record)
+        said = leftovers.remove_leftovers(
+            kinds=("docker", "process"),
+            ask=lambda record: why_airflow_says_over(ti, record) is not None,
+            ask_unrecorded=lambda key: unrecorded_is_over(ti, key),
         )
-        for line in removed:
-            log.info("removed %s", line)
-        metrics.send(metrics.samples_of_housekeeping(removed))
-        return removed
+        for line in said:
+            if leftovers.is_removal(line):
+                log.info("removed %s", line)
+            else:
+                log.warning(line)
+        metrics.send(metrics.samples_of_housekeeping(said))
+        return said
 
     @task(doc_md="Gives killed runs their end: every cell its state, and the run its rows in the warehouse.")
     def finish_killed_runs(ti=None) -> list[str]:  # type: ignore[no-untyped-def]
         from benchgate.airflow import metrics
-        from benchgate.airflow.run_state import airflow_says_over
+        from benchgate.airflow.run_state import why_airflow_says_over
         from benchgate.airflow.warehouse import warehouse_url
         from benchgate.steps import ending
 
         finished = ending.finish_killed_runs(
-            lambda record: ending.why_over(record, ask=lambda asked: airflow_says_over(ti, asked)), url=warehouse_url()
+            lambda record: ending.why_over(record, ask=lambda asked: why_airflow_says_over(ti, asked)),
+            url=warehouse_url(),
         )
         for one in finished:
             log.info(one.text)

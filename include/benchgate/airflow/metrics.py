@@ -17,7 +17,7 @@ from benchgate.artifacts import RunStore
 from benchgate.records import EndState, GateResult, LaunchRecord, RunRecord
 from benchgate.steps.context import CampaignRun
 from benchgate.steps.ending import Finished
-from benchgate.steps.leftovers import AWAY
+from benchgate.steps.leftovers import AWAY, is_removal
 
 if TYPE_CHECKING:
     from benchgate.analysis.findings import RegressionFinding
@@ -87,7 +87,7 @@ def samples_of_housekeeping(said: Iterable[str]) -> list[Sample]:
     """What a look at the hosts adds; ``said`` are the lines of ``steps.leftovers.remove_leftovers``."""
     lines = list(said)
     away = sum(AWAY in line for line in lines)
-    removed = len(lines) - away
+    removed = sum(map(is_removal, lines))
     return [
         *([Sample("housekeeping.removed", removed)] if removed else []),
         Sample("housekeeping.hosts_away", away, "gauge"),

@@ -5,36 +5,104 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from benchgate.names import run_key
 from benchgate.records import RunRecord
-from benchgate.steps import leftovers
+from benchgate.steps import campaign_gone, leftovers
 
+_OVER = ("success", "failed")  # of a DAG run
 _ENDED = ("success", "failed", "skipped", "upstream_failed", "removed")
 
 log = logging.getLogger("benchgate")
 
 
 def is_over(ti: Any, key: str, *, this: str) -> bool:
-    """Whether what run ``key`` left on a host may go. This run itself is not over, and an unknown one is not.
+    """Whether what run ``key`` left on a host may go. This run itself is not over, and one that nobody knows is not.
 
     Args:
         ti: the running task instance; it can ask Airflow.
         key: of the run that left something.
         this: key of the run that asks.
     """
+    if key == this:
+        return False
     record = leftovers.record_of(key)
-    if record is None or key == this:
-        return False
-    return leftovers.is_over(record) or airflow_says_over(ti, record)
+    if record is None:
+        return unrecorded_is_over(ti, key) is True
+    return leftovers.is_over(record) or why_airflow_says_over(ti, record) is not None
 
 
-def airflow_says_over(ti: Any, record: RunRecord) -> bool:
-    """Whether Airflow counts the DAG run as ended. A run that it does not know (any more) counts as going on."""
+def why_airflow_says_over(ti: Any, record: RunRecord) -> str | None:
+    """Why a run is over as Airflow sees it, in words; None while it may be going on, or where Airflow does not tell.
+
+    A DAG run ends by itself only while Airflow has a DAG for it. When the campaign file is deleted or broken, or the
+    DAG run is deleted, no task of it is started again: it is over after a grace, unless a task is still at work.
+    """
+    deleted = False
     try:
-        state = ti.get_dagrun_state(record.campaign, record.airflow_run_id)
+        state = _text(ti.get_dagrun_state(record.campaign, record.airflow_run_id))
+        if state in _OVER:
+            return "its DAG run ended without publishing it"
     except Exception as error:  # noqa: BLE001  whatever Airflow says instead of an answer, the safe side is to wait
-        log.warning("Airflow does not tell about run %s, so what it left is not touched: %s", record.run, error)
-        return False
-    return str(getattr(state, "value", state)) in ("success", "failed")
+        deleted = _not_found(error)
+        if not deleted:
+            log.warning("Airflow does not tell about run %s, so what it left is not touched: %s", record.run, error)
+            return None
+    if record.owner is not None or record.state != "running":
+        return None  # it is kept by its own process, maybe with an Airflow of its own
+    try:
+        why = "its DAG run was deleted in Airflow" if deleted else campaign_gone.why_no_dag(record.campaign)
+        if why is None:
+            campaign_gone.forget(record)
+            return None
+        over = campaign_gone.over_after_grace(record, why) and (deleted or not _at_work(ti, record))
+    except Exception as error:  # noqa: BLE001  as above
+        log.warning("run %s may be without its campaign, and is not touched: %s", record.run, error)
+        return None
+    if not over:
+        log.warning("run %s: %s. It counts as over when that stays so, and no task of it works", record.run, why)
+        return None
+    return why if deleted else f"{why}, so Airflow could start no more of its tasks"
+
+
+def unrecorded_is_over(ti: Any, key: str) -> bool | None:
+    """Whether Airflow counts a run without a record as ended; None when it knows none of that key or cannot tell.
+
+    A run is looked for by the ids of the DAG runs that its campaign has there: a key does not give its run id back.
+    """
+    parts = key.split(".")
+    campaigns = [".".join(parts[:count]) for count in range(1, len(parts))]  # names of campaigns may hold dots
+    try:
+        found = [
+            (campaign, run_id)
+            for campaign in campaigns
+            for run_id in ti.get_task_states(dag_id=campaign, task_ids=["plan"])
+            if run_key(campaign, run_id) == key
+        ]
+        states = [_text(ti.get_dagrun_state(campaign, run_id)) for campaign, run_id in found]
+    except Exception as error:  # noqa: BLE001  the safe side is to leave alone what may still run
+        log.warning("Airflow does not tell about run %s, so what it left is not touched: %s", key, error)
+        return None
+    if not states:
+        return None
+    if all(state in _OVER for state in states):
+        return True
+    return None if any(campaign_gone.why_no_dag(campaign) for campaign, _ in found) else False
+
+
+def _at_work(ti: Any, record: RunRecord) -> bool:
+    """Whether a task of the run is running. One that began before its campaign was gone comes to its end."""
+    states = ti.get_task_states(dag_id=record.campaign, run_ids=[record.airflow_run_id])
+    return any(_text(state) in ("running", "restarting") for state in states.get(record.airflow_run_id, {}).values())
+
+
+def _not_found(error: Exception) -> bool:
+    """Whether Airflow answered that there is no such DAG run, as its API server says it and not something before it."""
+    detail = getattr(getattr(error, "error", None), "detail", None) or {}
+    return detail.get("status_code") == 404 and "not_found" in str(detail.get("detail"))
+
+
+def _text(state: Any) -> str:
+    return str(getattr(state, "value", state))
 
 
 def launch_is_over(ti: Any, group: str) -> bool:
@@ -44,4 +112,4 @@ def launch_is_over(ti: Any, group: str) -> bool:
     except Exception as error:  # noqa: BLE001  the safe side is to leave alone what may still run
         log.warning("Airflow does not tell about the tasks of %s, so what they left is not touched: %s", group, error)
         return False
-    return bool(states) and all(str(getattr(state, "value", state)) in _ENDED for state in states.values())
+    return bool(states) and all(_text(state) in _ENDED for state in states.values())

@@ -181,6 +181,11 @@ class ProcessHost:
                 removed += process_end.remove_stale(self.name, folder, run_is_over)
         return removed
 
+    def holders(self) -> list[LaunchState]:
+        """The launches that hold placements of this host now."""
+        found = [folder.holder() for folder in placements(self.state_dir)]
+        return [holder for holder in found if holder is not None and holder.host == self.name]
+
     def _folder(self, placement: str) -> PlacementFolder:
         return PlacementFolder(self.state_dir, lease_name(self.name, placement))
 

@@ -6,7 +6,7 @@ from the housekeeping DAG or ``benchgate housekeeping``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import timedelta
 from typing import Any
 
@@ -104,6 +104,15 @@ def reap_engine(
             f"{told} ({len(done)} other things were removed)", remedy="see the Docker log on the host, then run again"
         )
     return done
+
+
+def left_alone(engine: DockerEngine, runs: Collection[str]) -> list[str]:
+    """The containers of ours that belong to ``runs``, in words, each with the command that removes it."""
+    return [
+        f"{describe(item)}. When that run is over: `docker rm -f {item['Names'][0].lstrip('/')}` on host {engine.host}"
+        for item in (containers.ours(engine) if runs else [])
+        if item["Labels"].get(names.LABEL_RUN) in runs
+    ]
 
 
 def _remove(engine: DockerEngine, container: dict[str, Any], image: str | None) -> bool:

@@ -19,11 +19,12 @@ from benchgate.records.cell import (
 from benchgate.records.decisions import CellOutcome, EndState, GateResult, QuarantineRow, Verdict
 from benchgate.records.launch import ExitInfo, Failure, FailureKind, HostFacts, LaunchRecord, Proof
 from benchgate.records.needles import NeedleCheck, NeedleResult
-from benchgate.records.run import Approval, Ledger, PlannedCell, PlannedLaunch, RunRecord
+from benchgate.records.run import Approval, CampaignGone, Ledger, PlannedCell, PlannedLaunch, RunRecord
 from benchgate.records.seeds import HostSeeds, SeedFact, SeedFailure, SeedMount
 
 __all__ = [
     "Approval",
+    "CampaignGone",
     "CellOutcome",
     "CellRecord",
     "CellSummary",

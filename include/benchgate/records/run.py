@@ -65,6 +65,13 @@ class RunRecord(Record):
     load_pending: bool = False  # it has ended and is not in the warehouse yet: a load that failed or was killed
 
 
+class CampaignGone(Record):
+    """When a run that Airflow still counts as running was first seen without its campaign."""
+
+    since: str  # UTC, ISO 8601
+    why: str
+
+
 class Approval(Record):
     """Who let a run go on at a point where its campaign asks a person."""
 

@@ -30,21 +30,24 @@ class Finished:
     failed: bool = False  # it could not be finished
 
 
-def why_over(record: RunRecord, *, named: bool = False, ask: Callable[[RunRecord], bool] | None = None) -> str | None:
+def why_over(
+    record: RunRecord, *, named: bool = False, ask: Callable[[RunRecord], str | bool | None] | None = None
+) -> str | None:
     """Why a run whose record still says ``running`` is over all the same, in words; None when it may be going on.
 
     Args:
         record: of the run.
         named: a person says that it is over.
-        ask: who else knows (Airflow); asked only about runs that no process owns.
+        ask: who else knows (Airflow); asked only about runs that no process owns. The answer may be the reason.
     """
     if owner_is_gone(record):
         return "the process that ran it was killed"
     if named:
         return "it was broken off, and a person said that it is over"
-    if record.owner is None and ask is not None and ask(record):
-        return "its DAG run ended without publishing it"
-    return None
+    answer = ask(record) if record.owner is None and ask is not None else None
+    if isinstance(answer, str):
+        return answer
+    return "its DAG run ended without publishing it" if answer else None
 
 
 def close_cells(run: CampaignRun, why: str) -> int:

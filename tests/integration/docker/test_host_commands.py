@@ -101,21 +101,27 @@ def test_housekeeping_removes_what_is_over_and_nothing_else(
 
 
 def test_a_run_whose_worker_died_is_over_when_somebody_says_so_or_it_is_too_old(
-    host: DockerHost, server: Callable[..., ServerSpec], inventory: Path, campaign: str
+    host: DockerHost,
+    server: Callable[..., ServerSpec],
+    inventory: Path,
+    campaign: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     record("c.killed", "running", hours=30)
     host.start(server(run="c.killed"))
-    host.start(server(run="c.unknown", placement="b"))
+    unknown = host.start(server(run="c.unknown", placement="b"))
     arguments = ["housekeeping", "--hosts", str(inventory), "--host", campaign]
 
     cli.main([*arguments, "--max-hours", "48"])
     young = left_of(host, campaign)
     cli.main([*arguments, "--max-hours", "24"])
     old = left_of(host, campaign)
+    said = capsys.readouterr().out
     cli.main([*arguments, "--run", "c.unknown"])
 
     assert len(young) == 2
     assert len(old) == 1  # nobody here knows the other run: it may be somebody else's
+    assert f"`docker rm -f {unknown.name}` on host {campaign}" in said
     assert left_of(host, campaign) == []
 
 

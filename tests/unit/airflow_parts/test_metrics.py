@@ -15,6 +15,7 @@ from benchgate.analysis.findings import RegressionFinding
 from benchgate.records import CellOutcome, EndState, Failure, FailureKind, GateResult, Verdict
 from benchgate.steps.context import CampaignRun
 from benchgate.steps.ending import Finished
+from benchgate.steps.leftovers import LEFT_ALONE
 from tests.support.runs import all_published, campaign, failed_launch, launch_record, ledger_of, run_record
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -90,7 +91,8 @@ def test_regressions_are_counted_new_once_and_open_as_long_as_they_stand() -> No
 
 
 def test_a_host_that_is_away_is_not_a_thing_that_was_removed() -> None:
-    said = ["a: container x", "b: could not look: host b does not answer", "a: volume y"]
+    left = f"a{LEFT_ALONE}server z"
+    said = ["a: container x", "b: could not look: host b does not answer", "a: volume y", left]
 
     assert samples_of_housekeeping(said) == [
         Sample("housekeeping.removed", 2),

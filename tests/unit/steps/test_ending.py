@@ -244,6 +244,24 @@ def test_one_run_that_cannot_be_finished_stops_no_other(
     assert [(one.run, one.failed, one.loaded) for one in said] == [("broken", True, False), ("mini.r1", False, True)]
 
 
+def test_a_run_without_its_campaign_file_is_closed_with_that_reason_and_loaded(
+    campaign_file: Path, benchgate_home: Path
+) -> None:
+    url = f"sqlite:///{benchgate_home}/warehouse.db"
+    run = planning.plan_run(campaign_file, "r2")
+    campaign_file.unlink()
+
+    def airflow(_record: RunRecord) -> str:
+        return "its campaign file is gone"
+
+    ending.finish_killed_runs(lambda one: ending.why_over(one, ask=airflow), url=url)
+
+    cells = rows(url, "SELECT DISTINCT end_state, reason FROM cell")
+    assert [(cell["end_state"], cell["reason"]) for cell in cells] == [("not_run", "its campaign file is gone")]
+    assert rows(url, "SELECT state FROM campaign_run")[0]["state"] == "failed"
+    assert recorded_as_over(run.run)
+
+
 def record(owner: str | None = None) -> RunRecord:
     return RunRecord(
         run=run_key("c", "r"), campaign="c", airflow_run_id="r", started_at="2026-11-30T02:00:00Z",
