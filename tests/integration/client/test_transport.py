@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -137,27 +136,6 @@ def test_an_idle_connection_that_the_server_has_closed_is_no_error(
     # arrivals far apart: every kept connection has been closed by the server when its next request comes
     measured = measure(server, "steady", users=None, request_rate=8.0, arrivals="constant", num_prompts=10)
     assert statuses(measured) == {"ok"}
-
-
-@pytest.mark.parametrize("load", [{"users": 70}, {"users": None, "request_rate": 60.0}, {"users": 6, "processes": 2}])
-def test_the_time_cap_also_ends_the_wait_for_a_connection(load: dict[str, object]) -> None:
-    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
-        # the first connection is answered, so that the load begins; all others wait in the kernel, or for it
-        answering = threading.Thread(target=_answer_one_connection, args=(listener,))
-        answering.start()
-        base: dict[str, object] = {"model": "m", "prompt_tokens": 32, "warmup": 0, "max_seconds": 0.5}
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        result = run_bench(BenchConfig(url, **{**base, **load}))  # type: ignore[arg-type]
-        answering.join()
-    assert {record.status for record in result.records if record.phase == "measured"} == {"cut_off"}
-    assert result.facts.stopped_by == "time_cap"
-
-
-def _answer_one_connection(listener: socket.socket) -> None:
-    connection, _ = listener.accept()
-    with connection:
-        while connection.recv(1 << 20):
-            connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
 
 
 def test_a_server_that_is_not_there_is_named_with_what_to_do() -> None:
