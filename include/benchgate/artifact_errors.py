@@ -71,6 +71,16 @@ def told(target: UPath) -> Iterator[None]:
             remedy="install that package for every component, or set BENCHGATE_ARTIFACTS to a folder or s3://bucket",
         ) from None
     except Exception as error:
+        if isinstance(error, ValueError) and str(error).startswith("Invalid endpoint"):  # botocore's rule of host names
+            raise ArtifactError(
+                f"the address of the artifact store cannot be used: {_one_line(error)}",
+                remedy="write AWS_ENDPOINT_URL=https://HOST:PORT; letters, digits, hyphens and dots make a host name",
+            ) from None
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            raise ArtifactError(
+                f"the artifact store at {target} has a certificate that is not trusted here: {_one_line(error)}",
+                remedy="give AWS_CA_BUNDLE the PEM file of the store's CA, in every component",
+            ) from None
         if not type(error).__module__.startswith(("botocore.", "aiobotocore.", "aiohttp.")):
             raise
         if type(error).__name__ in ("NoCredentialsError", "PartialCredentialsError", "ProfileNotFound"):

@@ -19,6 +19,7 @@ from upath import UPath
 
 from benchgate import secrets, settings
 from benchgate.artifact_errors import CREDENTIALS, is_local, refuse_missing_bucket, told
+from benchgate.artifact_settings import S3, refuse_bad_ca_bundle, refuse_no_bucket, s3_endpoint
 from benchgate.errors import ArtifactError, DamagedArtifact
 from benchgate.names import slug
 from benchgate.records import Record
@@ -26,7 +27,6 @@ from benchgate.whole_file import write_whole
 
 R = TypeVar("R", bound=Record)
 
-_S3 = ("s3://", "s3a://")
 _ANSWER = "answer.json"
 # Times that a store which does not answer is asked, with growing pauses: enough for one that restarts.
 _ATTEMPTS = 6
@@ -36,7 +36,8 @@ _READ_AGAIN_AFTER_S = (0.05, 0.2, 0.5, 1.0)
 
 def _s3_options() -> dict[str, Any]:
     """Options of the S3 client. The address is named, so that another address is another client, not a kept one."""
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    endpoint = s3_endpoint()
+    refuse_bad_ca_bundle()
     attempts = os.environ.get("AWS_MAX_ATTEMPTS", "")
     options: dict[str, Any] = {
         "use_listings_cache": False,  # tasks on other machines write while this process reads
@@ -53,7 +54,8 @@ def artifacts_root(url: str | None = None) -> UPath:
     """The root of the artifact store (``BENCHGATE_ARTIFACTS`` unless given).
 
     Raises:
-        ArtifactError: the URL holds credentials, or names a kind of storage that nothing here can open.
+        ArtifactError: the URL holds credentials, names no bucket or a kind of storage that nothing here can open, or
+            the environment names an address or a CA file that cannot be used.
     """
     text = url or settings.artifacts_url()
     if "@" in text.partition("://")[2].partition("/")[0]:
@@ -61,8 +63,9 @@ def artifacts_root(url: str | None = None) -> UPath:
             f"the artifact store URL {secrets.mask(text)} holds credentials, which logs and pages would show",
             remedy="leave them out: " + CREDENTIALS,
         )
+    refuse_no_bucket(text)
     try:
-        return UPath(text, **(_s3_options() if text.startswith(_S3) else {}))
+        return UPath(text, **(_s3_options() if text.startswith(S3) else {}))
     except (ImportError, ValueError) as error:
         raise ArtifactError(
             f"the artifact store {text} cannot be opened: {error}",
