@@ -11,6 +11,22 @@
 set -eu
 : "${PGHOST:?}" "${PGPASSWORD:?}" "${AIRFLOW_DB_PASSWORD:?}" "${WAREHOUSE_DB_PASSWORD:?}"
 : "${BENCHGATE_LOADER_PASSWORD:?}" "${BENCHGATE_READER_PASSWORD:?}"
+refused=
+long_enough() {  # NAME VALUE: the length that the Airflow containers ask of their secrets, too
+    [ "${#2}" -ge 16 ] && return
+    echo "refused to start: $1 has ${#2} characters; at least 16 are needed" >&2
+    refused=1
+}
+long_enough POSTGRES_PASSWORD "$PGPASSWORD"
+long_enough AIRFLOW_DB_PASSWORD "$AIRFLOW_DB_PASSWORD"
+long_enough WAREHOUSE_DB_PASSWORD "$WAREHOUSE_DB_PASSWORD"
+long_enough BENCHGATE_LOADER_PASSWORD "$BENCHGATE_LOADER_PASSWORD"
+long_enough BENCHGATE_READER_PASSWORD "$BENCHGATE_READER_PASSWORD"
+if [ -n "$refused" ]; then
+    echo "correct .env. The server has the POSTGRES_PASSWORD of its first start: to change that one, remove its volume" \
+        "(a new site), or give both the new one (docker compose exec postgres psql -U postgres -c '\\password')" >&2
+    exit 78
+fi
 psql -v ON_ERROR_STOP=1 -qX --username postgres --dbname postgres <<'SQL'
 SET client_min_messages = warning;
 SELECT format('CREATE ROLE %I LOGIN', name) FROM unnest(ARRAY['airflow', 'benchgate', 'benchgate_loader', 'benchgate_reader']) name
