@@ -34,34 +34,32 @@ def is_over(ti: Any, key: str, *, this: str) -> bool:
 def why_airflow_says_over(ti: Any, record: RunRecord) -> str | None:
     """Why a run is over as Airflow sees it, in words; None while it may be going on, or where Airflow does not tell.
 
-    A DAG run ends by itself only while Airflow has a DAG for it. When the campaign file is deleted or broken, or the
-    DAG run is deleted, no task of it is started again: it is over after a grace, unless a task is still at work.
+    A DAG run ends by itself only while Airflow has a DAG for it. When the campaign file is deleted or broken, no task
+    of it is started again: it is over after a grace, unless a task is still at work. A DAG run that this Airflow does
+    not have may be another Airflow's, which keeps its artifacts in the same place: nothing is told of it.
     """
-    deleted = False
     try:
         state = _text(ti.get_dagrun_state(record.campaign, record.airflow_run_id))
         if state in _OVER:
             return "its DAG run ended without publishing it"
     except Exception as error:  # noqa: BLE001  whatever Airflow says instead of an answer, the safe side is to wait
-        deleted = _not_found(error)
-        if not deleted:
-            log.warning("Airflow does not tell about run %s, so what it left is not touched: %s", record.run, error)
-            return None
+        log.warning("Airflow does not tell about run %s, so what it left is not touched: %s", record.run, error)
+        return None
     if record.owner is not None or record.state != "running":
         return None  # it is kept by its own process, maybe with an Airflow of its own
     try:
-        why = "its DAG run was deleted in Airflow" if deleted else campaign_gone.why_no_dag(record.campaign)
+        why = campaign_gone.why_no_dag(record.campaign)
         if why is None:
             campaign_gone.forget(record)
             return None
-        over = campaign_gone.over_after_grace(record, why) and (deleted or not _at_work(ti, record))
+        over = campaign_gone.over_after_grace(record, why) and not _at_work(ti, record)
     except Exception as error:  # noqa: BLE001  as above
         log.warning("run %s may be without its campaign, and is not touched: %s", record.run, error)
         return None
     if not over:
         log.warning("run %s: %s. It counts as over when that stays so, and no task of it works", record.run, why)
         return None
-    return why if deleted else f"{why}, so Airflow could start no more of its tasks"
+    return f"{why}, so Airflow could start no more of its tasks"
 
 
 def unrecorded_is_over(ti: Any, key: str) -> bool | None:
@@ -93,12 +91,6 @@ def _at_work(ti: Any, record: RunRecord) -> bool:
     """Whether a task of the run is running. One that began before its campaign was gone comes to its end."""
     states = ti.get_task_states(dag_id=record.campaign, run_ids=[record.airflow_run_id])
     return any(_text(state) in ("running", "restarting") for state in states.get(record.airflow_run_id, {}).values())
-
-
-def _not_found(error: Exception) -> bool:
-    """Whether Airflow answered that there is no such DAG run, as its API server says it and not something before it."""
-    detail = getattr(getattr(error, "error", None), "detail", None) or {}
-    return detail.get("status_code") == 404 and "not_found" in str(detail.get("detail"))
 
 
 def _text(state: Any) -> str:

@@ -198,17 +198,11 @@ def test_where_no_campaign_can_be_read_none_is_taken_for_gone(campaign_file: Pat
     assert why_airflow_says_over(airflow(), record) is None
 
 
-def test_a_deleted_dag_run_is_over_after_the_grace(campaign_file: Path) -> None:
-    record = planned()
-    gone = airflow(refusal(404, "not_found"))
-    first = why_airflow_says_over(gone, record)
-    hours_pass(record)
-
-    assert first is None
-    assert why_airflow_says_over(gone, record) == "its DAG run was deleted in Airflow"
-
-
-@pytest.mark.parametrize("answer", [refusal(500, "internal"), refusal(404, "no route"), RuntimeError("away")])
+@pytest.mark.parametrize(
+    "answer",
+    [refusal(500, "internal"), refusal(404, "no route"), RuntimeError("away"), refusal(404, "not_found")],
+    ids=["broken", "proxy", "away", "of-another-airflow-with-the-same-store"],
+)
 def test_an_airflow_that_does_not_tell_ends_no_run(campaign_file: Path, answer: Exception) -> None:
     record = planned()
     campaign_file.unlink()
