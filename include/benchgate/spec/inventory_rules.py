@@ -12,6 +12,7 @@ from benchgate.spec.safety_rules import address_problem, engine_url_problem
 
 # As nvidia-smi and Docker name a GPU or a part of one: by its index or its UUID. (`all` is judged apart.)
 _GPU = re.compile(r"\d+(:\d+)?|(GPU|MIG)-[0-9A-Za-z/-]+")
+_QUEUE = re.compile(r"[^\s,\x00-\x1f\x7f-][^\s,\x00-\x1f\x7f]*")
 _LOOPBACK = re.compile(r"tcp://(localhost|127\.[0-9.]+|\[::1\])(:|/|$)")
 
 
@@ -19,9 +20,20 @@ def inventory_complaints(data: object) -> list[Complaint]:
     """What is wrong between the hosts and placements of an inventory."""
     complaints: list[Complaint] = []
     leases: dict[str, str] = {}
+    engines: dict[tuple[str, object], str] = {}
     for host_name, host in as_map(as_map(data).get("hosts")).items():
         path: Path = ("hosts", host_name)
         complaints += _host_paths(path, as_map(host))
+        complaints += _queue(path, as_map(host).get("queue"))
+        if engine := _engine(as_map(host)):
+            if engine in engines:
+                message = (
+                    f"is also the engine of {engines[engine]}: their leases do not exclude each other, so that arms of "
+                    "both measure on one machine at once; make it one host with all placements"
+                )
+                key = "docker_url" if as_map(host).get("docker_url") else "docker_conn_id"
+                complaints.append(Complaint((*path, key), message, warning=True))
+            engines.setdefault(engine, str(host_name))
         complaints += _fetching(path, as_map(host))
         complaints += _placements(path, as_map(host))
         for placement in as_map(as_map(host).get("placements")):
@@ -31,6 +43,24 @@ def inventory_complaints(data: object) -> list[Complaint]:
                 complaints.append(Complaint((*path, "placements", placement), message))
             leases[lease] = ref
     return complaints
+
+
+def _engine(host: Mapping[str, object]) -> tuple[str, object] | None:
+    """What names one Docker Engine. An address of this machine is another engine on the workers of another queue."""
+    url, connection = host.get("docker_url"), host.get("docker_conn_id")
+    if isinstance(url, str):
+        local = url.startswith("unix://") or _LOOPBACK.match(url)
+        return url.rstrip("/"), host.get("queue") if local else None
+    return (f"connection {connection}", None) if isinstance(connection, str) else None
+
+
+def _queue(path: Path, queue: object) -> Iterator[Complaint]:
+    # workers are told their queues in one text, with commas between: no worker would ever take such a one
+    if isinstance(queue, str) and not _QUEUE.fullmatch(queue):
+        yield Complaint(
+            (*path, "queue"),
+            f"must be the name of one queue, without spaces and commas, for example site-a; is {queue!r}",
+        )
 
 
 def _host_paths(path: Path, host: Mapping[str, object]) -> Iterator[Complaint]:

@@ -51,6 +51,9 @@ def test_the_inventory_loads_with_its_defaults():
         (docker_host("      p: {}\n", "    hub_cache: cache\n"), 4, "hosts.h.hub_cache", "absolute path"),
         (docker_host("      p: {}\n", "    egress: false\n    fetch: host\n"), 5, "hosts.h.fetch", "without egress"),
         ("hosts:\n  h: {kind: process, fetch: host, placements: {p: {}}}\n", 2, "hosts.h.fetch", "for Docker hosts"),
+        (docker_host("      p: {}\n", "    queue: a b,c\n"), 4, "hosts.h.queue", "one queue, without spaces"),
+        (docker_host("      p: {}\n", "    queue: ''\n"), 4, "hosts.h.queue", "is ''"),
+        (docker_host("      p: {}\n", "    queue: --site\n"), 4, "hosts.h.queue", "is '--site'"),
         (docker_host("      p: {}\n", "    fetch: hots\n"), 4, "hosts.h.fetch", "did you mean host?"),
         ("hosts:\n  h: {placements: {p: {}}}\n", 2, "hosts.h", "either docker_url or docker_conn_id"),
         ("hosts:\n  h: {kind: process, docker_url: unix:///x, placements: {p: {}}}\n", 2, "hosts.h", "this machine"),
@@ -132,3 +135,47 @@ def test_an_inventory_built_in_code_obeys_the_same_rules():
     host = {"kind": "process", "placements": {"a": {"port": 80}, "b": {"port": 80}}}
     with pytest.raises(ValidationError, match="also the port of a"):
         Inventory.model_validate({"hosts": {"h": host}})
+
+
+@pytest.mark.parametrize("queue", ["site-a", "default", "rz1.h200_x", "site:a"])
+def test_a_queue_is_one_name(tmp_path, queue):
+    (tmp_path / "h.yaml").write_text(docker_host("      p: {}\n", f"    queue: '{queue}'\n"))
+    assert load_inventory(tmp_path / "h.yaml").hosts["h"].queue == queue
+
+
+class TestTwoHostsOnOneEngine:
+    @staticmethod
+    def said(tmp_path: Path, one_host: str, other: str) -> list[tuple[int | None, str, str]]:
+        file = tmp_path / "h.yaml"
+        hosts = f"  one: {{{one_host}, placements: {{p: {{}}}}}}\n  two: {{{other}, placements: {{p: {{}}}}}}\n"
+        file.write_text(f"hosts:\n{hosts}")
+        return [(each.line, each.field, each.message) for each in read_inventory(file).warnings]
+
+    @pytest.mark.parametrize(
+        ("key", "one_host", "other"),
+        [
+            ("docker_url", "ssh://h200", "ssh://h200/"),
+            ("docker_url", "ssh://h200, queue: a", "ssh://h200, queue: b"),
+            ("docker_url", "'unix:///var/run/docker.sock'", "'unix:///var/run/docker.sock'"),
+            ("docker_conn_id", "lab", "lab"),
+        ],
+    )
+    def test_are_told(self, tmp_path, key, one_host, other):
+        ((line, field, message),) = self.said(tmp_path, f"{key}: {one_host}", f"{key}: {other}")
+        assert (line, field) == (3, f"hosts.two.{key}")
+        assert "is also the engine of one" in message
+
+    @pytest.mark.parametrize(
+        ("one_host", "other"),
+        [
+            ("docker_url: ssh://h200", "docker_url: ssh://h100"),
+            (
+                "docker_url: 'unix:///var/run/docker.sock', queue: a",
+                "docker_url: 'unix:///var/run/docker.sock', queue: b",
+            ),
+            ("kind: process", "kind: process"),
+            ("docker_conn_id: lab", "docker_conn_id: lab-2"),
+        ],
+    )
+    def test_are_not_what_others_are(self, tmp_path, one_host, other):
+        assert self.said(tmp_path, one_host, other) == []
