@@ -61,10 +61,10 @@ check: $(STAMP)  ## validate every campaign, the inventory and the sources
 ui: $(STAMP)  ## the Airflow UI on this machine, with the runs that `make demo` made
 	@exec $(BIN)/python -m benchgate.airflow.standalone
 
-test-production: $(STAMP)  ## docker-compose for real: build, start, campaigns over REST, injected faults (over an hour)
+test-production: $(STAMP)  ## docker-compose for real: build, start, campaigns over REST, injected faults (half an hour)
 	@exec .ci/production
 
-env: $(STAMP)  ## write .env with fresh secrets for docker-compose.yaml
+env: $(STAMP)  ## write .env with fresh secrets for docker-compose.yaml, or fill in what it lacks
 	@$(BIN)/python -m benchgate.airflow.make_env
 
 lock:  ## resolve pyproject.toml into requirements.txt, with hashes, for Python 3.10 to 3.13
