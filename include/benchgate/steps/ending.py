@@ -31,23 +31,20 @@ class Finished:
 
 
 def why_over(
-    record: RunRecord, *, named: bool = False, ask: Callable[[RunRecord], str | bool | None] | None = None
+    record: RunRecord, *, named: bool = False, ask: Callable[[RunRecord], str | None] | None = None
 ) -> str | None:
     """Why a run whose record still says ``running`` is over all the same, in words; None when it may be going on.
 
     Args:
         record: of the run.
         named: a person says that it is over.
-        ask: who else knows (Airflow); asked only about runs that no process owns. The answer may be the reason.
+        ask: who else knows why (Airflow); asked only about runs that no process owns.
     """
     if owner_is_gone(record):
         return "the process that ran it was killed"
     if named:
         return "it was broken off, and a person said that it is over"
-    answer = ask(record) if record.owner is None and ask is not None else None
-    if isinstance(answer, str):
-        return answer
-    return "its DAG run ended without publishing it" if answer else None
+    return ask(record) if record.owner is None and ask is not None else None
 
 
 def close_cells(run: CampaignRun, why: str) -> int:
@@ -92,11 +89,9 @@ def _close_launch(run: CampaignRun, launch: LaunchRecord, why: str | None) -> No
         return
     changes: dict[str, object] = {"stopped_at": launch.stopped_at or now()}
     if why is not None:
-        killed = Failure(kind=FailureKind.KILLED, reason=why)
-        changes |= {
-            "end_state": "failed",
-            "failure": launch.failure or killed,
-        }  # a server that had died before was not killed
+        # a server that had died before was not killed
+        failure = launch.failure or Failure(kind=FailureKind.KILLED, reason=why)
+        changes |= {"end_state": "failed", "failure": failure}
     run.update_launch(launch.launch, **changes)
 
 

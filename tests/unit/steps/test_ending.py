@@ -270,9 +270,10 @@ def record(owner: str | None = None) -> RunRecord:
 
 
 def test_airflow_is_asked_about_its_own_runs_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert ending.why_over(record(), ask=lambda _record: True) == "its DAG run ended without publishing it"
-    assert ending.why_over(record(), ask=lambda _record: False) is None
+    ended = "its DAG run ended without publishing it"
+    assert ending.why_over(record(), ask=lambda _record: ended) == "its DAG run ended without publishing it"
+    assert ending.why_over(record(), ask=lambda _record: None) is None
     assert identify(1) is not None
     monkeypatch.setenv("BENCHGATE_OWNER_PID", "1")
-    assert ending.why_over(record(owner_of_this_run()), ask=lambda _record: True) is None
+    assert ending.why_over(record(owner_of_this_run()), ask=lambda _record: ended) is None
     assert "a person said" in str(ending.why_over(record(), named=True))
